@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 use lineside_wire::centrifuge::{Command, CommandReader, ProtocolFormat, Reply};
 use lineside_wire::websocket::{
-    Deflater, EndpointRole, Inflater, ReadError, WebSocketEvent, WebSocketReader,
+    Deflater, EndpointRole, Inflater, WebSocketEvent, WebSocketReadError, WebSocketReader,
 };
 
 /// Largest message in these checks.
@@ -50,7 +50,7 @@ fn messages(format: ProtocolFormat, bytes: &[u8]) {
             assert_eq!(through(&command, format), command);
         }
         let mut json = BytesMut::new();
-        if command.write_message(ProtocolFormat::Json, &mut json).is_err() {
+        if command.append_to_message(ProtocolFormat::Json, &mut json).is_err() {
             // In protobuf, data may be arbitrary bytes.
             continue;
         }
@@ -58,17 +58,18 @@ fn messages(format: ProtocolFormat, bytes: &[u8]) {
         assert_eq!(through(&command, ProtocolFormat::Protobuf), command);
         assert_eq!(through(&command, ProtocolFormat::Json), command);
     }
-    for reply in Reply::read_replies(format, bytes).flatten() {
+    for reply in Reply::read_replies_of_message(format, bytes).flatten() {
         let mut again = BytesMut::new();
-        reply.write_message(ProtocolFormat::Protobuf, &mut again);
-        let again: Option<Vec<_>> = Reply::read_replies(ProtocolFormat::Protobuf, &again).collect();
+        reply.append_to_message(ProtocolFormat::Protobuf, &mut again);
+        let again: Option<Vec<_>> =
+            Reply::read_replies_of_message(ProtocolFormat::Protobuf, &again).collect();
         assert_eq!(again, Some(vec![reply]));
     }
 }
 
 fn through(command: &Command, format: ProtocolFormat) -> Command {
     let mut message = BytesMut::new();
-    command.write_message(format, &mut message).expect("it was written before");
+    command.append_to_message(format, &mut message).expect("it was written before");
     let mut commands = CommandReader::new(format, &message[..]);
     let again = commands.next().expect("a command").expect("well-formed");
     assert!(commands.next().is_none(), "one command is one command");
@@ -80,7 +81,7 @@ pub fn read<'a>(
     role: EndpointRole,
     deflate: bool,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Vec<Result<WebSocketEvent<'static>, ReadError>> {
+) -> Vec<Result<WebSocketEvent<'static>, WebSocketReadError>> {
     let (mut reader, mut inflater) =
         (WebSocketReader::new(role, MESSAGE_BYTES_MAX, deflate), Inflater::default());
     let mut events = Vec::new();
@@ -91,7 +92,10 @@ pub fn read<'a>(
             events.push(event.map(owned));
         }
         assert!(input.is_empty(), "a reader takes all it is given");
-        assert!(reader.held_bytes() <= MESSAGE_BYTES_MAX + READER_BYTES_MAX, "a reader is bounded");
+        assert!(
+            reader.partial_input_memory() <= MESSAGE_BYTES_MAX + READER_BYTES_MAX,
+            "a reader is bounded"
+        );
     }
     events
 }

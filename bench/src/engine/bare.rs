@@ -142,7 +142,7 @@ impl Bare {
             match event {
                 Ok(WebSocketEvent::Text(commands)) if commands.contains("\"subscribe\"") => {
                     let mut reply = Vec::with_capacity(CANNED.len() + 4);
-                    frame::write_head(&mut reply, Opcode::Text, false, CANNED.len());
+                    frame::write_frame_head(&mut reply, Opcode::Text, false, CANNED.len());
                     reply.extend_from_slice(CANNED.as_bytes());
                     self.reply(row, &reply)?;
                     if let Some(row) = &mut self.rows[row] {
@@ -179,7 +179,7 @@ impl Bare {
         self.offset += 1;
         let after = format!(",\"offset\":{}}}}}}}", self.offset);
         let length = BEFORE_DATA.len() + data.len() + after.len();
-        frame::write_head(&mut self.pending, Opcode::Text, false, length);
+        frame::write_frame_head(&mut self.pending, Opcode::Text, false, length);
         for part in [BEFORE_DATA, data, &after] {
             self.pending.extend_from_slice(part.as_bytes());
         }
@@ -214,7 +214,7 @@ fn accepted(request: &[u8]) -> anyhow::Result<Vec<u8>> {
     let request = str::from_utf8(request)?;
     let headers = request.split("\r\n").skip(1).filter_map(|line| line.split_once(':'));
     let headers = headers.map(|(name, value)| (name, value.trim().as_bytes()));
-    let accepted = handshake::accept_request("GET", headers)?;
+    let accepted = handshake::check_handshake_request("GET", headers)?;
     let mut reply = String::from("HTTP/1.1 101 Switching Protocols\r\n");
     for (name, value) in accepted.reply_headers() {
         reply.extend([name, ": ", value, "\r\n"]);

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use bytes::{Bytes, BytesMut};
 use lineside_hub::{
-    Channel, Hub, HubConfig, Listener, PartitionListener, PublicationExtras, ResolveError, RoomKey,
-    RoomState, SessionLimits, StateSource, WorkerPool,
+    ChannelResolveError, ChannelState, ChannelStateSource, EncodedChannelName, Hub, HubConfig,
+    NewsListener, PartitionListener, PublicationExtras, RoomKey, SessionLimits, WorkerPool,
 };
 use lineside_sync::RealClock;
-use lineside_wire::auth::{Authorizer, ClientIdentity, Refusal, SubscribeGrant};
+use lineside_wire::auth::{Authorizer, ClientIdentity, RefusalCode, SubscribeGrant};
 use lineside_wire::centrifuge::{
     CentrifugeConnection, CentrifugeService, ClientHandler, ClientLimits, ProtocolFormat,
     ThreadCodecs,
@@ -82,7 +82,7 @@ pub(super) fn measure(sessions: usize) -> anyhow::Result<()> {
     });
     let mut codecs = ThreadCodecs::default();
     let mut commands = BytesMut::new();
-    frame::write_masked(&mut commands, Opcode::Text, false, COMMANDS, [1, 2, 3, 4]);
+    frame::write_masked_frame(&mut commands, Opcode::Text, false, COMMANDS, [1, 2, 3, 4]);
     let before = memory("self", "VmRSS:")?;
     let mut rows: Vec<Box<CentrifugeConnection>> = Vec::with_capacity(sessions);
     let (connecting, connected) = timed(|| {
@@ -93,11 +93,11 @@ pub(super) fn measure(sessions: usize) -> anyhow::Result<()> {
     });
     connected?;
     let bytes = (memory("self", "VmRSS:")? - before) / sessions as f64;
-    let channel = Channel::parse_name(PLAIN)?;
+    let channel = EncodedChannelName::parse_channel_name(PLAIN)?;
     let mut samples = Samples::default();
     for _ in 0..PUBLICATIONS {
         let start = Instant::now();
-        hub.publish_app(&channel, vec![b'1'; 200].into(), PublicationExtras::default())?;
+        hub.publish_to_app_channel(&channel, vec![b'1'; 200].into(), PublicationExtras::default())?;
         samples.add("publisher", millis(start.elapsed()));
         let written = tell(&mut audience, &mut rows, &mut codecs);
         samples.add("last", millis(start.elapsed()));
@@ -141,12 +141,12 @@ fn tell(
     codecs: &mut ThreadCodecs,
 ) -> usize {
     let (mut rooms, mut seats, mut pieces) = (Vec::new(), Vec::new(), Vec::new());
-    audience.take_ready_rooms(&mut rooms);
-    rooms.iter().for_each(|room| audience.collect_slots(*room, &mut seats));
+    audience.take_rooms_with_news(&mut rooms);
+    rooms.iter().for_each(|room| audience.collect_room_subscriptions(*room, &mut seats));
     let mut written = 0;
     for seat in seats {
         let row = &mut rows[seat.row as usize];
-        row.client().session().note_news(seat.subscription);
+        row.client().session().mark_subscription_has_news(seat.subscription);
         written += usize::from(give_away(row, codecs, &mut pieces));
     }
     written
@@ -159,7 +159,7 @@ fn give_away(
     pieces: &mut Vec<Bytes>,
 ) -> bool {
     let mut some = false;
-    while row.client().next_frames(pieces, codecs) {
+    while row.client().next_delivery_frames(pieces, codecs) {
         some = true;
         pieces.drain(..).for_each(|piece| _ = black_box(piece));
     }
@@ -180,31 +180,35 @@ impl fmt::Debug for Nothing {
     }
 }
 
-impl Listener for Nothing {
-    fn signal(&self) {}
+impl NewsListener for Nothing {
+    fn signal_news(&self) {}
 }
 
 impl WorkerPool for Nothing {
-    fn run_job(&self, job: Box<dyn FnOnce() + Send>) {
+    fn submit_job(&self, job: Box<dyn FnOnce() + Send>) {
         job();
     }
 }
 
-impl StateSource for Nothing {
-    fn resolve_channel(&self, _: &Channel) -> Result<RoomKey, ResolveError> {
-        Err(ResolveError::UnknownFeed)
+impl ChannelStateSource for Nothing {
+    fn resolve_channel(&self, _: &EncodedChannelName) -> Result<RoomKey, ChannelResolveError> {
+        Err(ChannelResolveError::UnknownFeed)
     }
 
-    fn sequence_name(&self, channel: &Channel, _: RoomKey) -> String {
+    fn sequence_name(&self, channel: &EncodedChannelName, _: RoomKey) -> String {
         channel.as_str().to_owned()
     }
 
-    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<lineside_hub::Position> {
+    fn current_position(
+        &self,
+        _: &EncodedChannelName,
+        _: RoomKey,
+    ) -> Option<lineside_hub::Position> {
         None
     }
 
-    fn read_state(&self, _: &Channel, _: RoomKey) -> RoomState {
-        RoomState { position: None, parts: Vec::new() }
+    fn read_state(&self, _: &EncodedChannelName, _: RoomKey) -> ChannelState {
+        ChannelState { position: None, parts: Vec::new() }
     }
 }
 
@@ -215,20 +219,24 @@ impl Authorizer for Nothing {
 
     fn check_token(&self, _: &str) {}
 
-    fn authorize_connect(&self, _: Option<&str>) -> Result<ClientIdentity, Refusal> {
+    fn authorize_connect(&self, _: Option<&str>) -> Result<ClientIdentity, RefusalCode> {
         Ok(ClientIdentity::default())
     }
 
     fn authorize_subscribe(
         &self,
         _: &ClientIdentity,
-        _: &Channel,
+        _: &EncodedChannelName,
         _: Option<&str>,
-    ) -> Result<SubscribeGrant, Refusal> {
+    ) -> Result<SubscribeGrant, RefusalCode> {
         Ok(SubscribeGrant::default())
     }
 
-    fn authorize_publish(&self, _: &ClientIdentity, _: &Channel) -> Result<(), Refusal> {
+    fn authorize_publish(
+        &self,
+        _: &ClientIdentity,
+        _: &EncodedChannelName,
+    ) -> Result<(), RefusalCode> {
         Ok(())
     }
 }

@@ -232,9 +232,13 @@ fn page(port: u16) -> anyhow::Result<Vec<String>> {
 /// Opens a WebSocket and waits until it is subscribed.
 fn subscribe(port: u16) -> anyhow::Result<Live> {
     let mut socket = connect(port)?;
-    let request = handshake::HandshakeRequest::new(ProtocolFormat::Json, false);
+    let request = handshake::ClientHandshakeRequest::new(ProtocolFormat::Json, false);
     let mut bytes = BytesMut::new();
-    request.write_request(&format!("127.0.0.1:{port}"), "/connection/websocket", &mut bytes);
+    request.write_handshake_request(
+        &format!("127.0.0.1:{port}"),
+        "/connection/websocket",
+        &mut bytes,
+    );
     socket.write_all(&bytes)?;
     let mut read = vec![0; READ_BYTES];
     let mut reply = Vec::new();
@@ -242,7 +246,7 @@ fn subscribe(port: u16) -> anyhow::Result<Live> {
         let n = socket.read(&mut read)?;
         ensure!(n > 0, "the server ended the handshake");
         reply.extend_from_slice(&read[..n]);
-        if let Some(agreed) = request.read_reply(&reply)? {
+        if let Some(agreed) = request.read_server_reply(&reply)? {
             break agreed;
         }
     };
@@ -273,7 +277,7 @@ fn subscribe(port: u16) -> anyhow::Result<Live> {
 
 fn masked(payload: &[u8]) -> BytesMut {
     let mut into = BytesMut::new();
-    frame::write_masked(&mut into, Opcode::Text, false, payload, [7; 4]);
+    frame::write_masked_frame(&mut into, Opcode::Text, false, payload, [7; 4]);
     into
 }
 

@@ -8,8 +8,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::FeedMessage;
-use lineside_hub::{Channel, Epoch, Hub, HubConfig, Listener, Session, SessionLimits};
-use lineside_ingest::{ChannelStates, FeedId, Network, NetworkWriter};
+use lineside_hub::{
+    EncodedChannelName, Epoch, Hub, HubConfig, NewsListener, Session, SessionLimits,
+};
+use lineside_ingest::{FeedId, Network, NetworkChannelStates, NetworkWriter};
 use lineside_sync::{Clock as _, SimulatedClock, UnixMillis};
 use prost::Message as _;
 
@@ -157,8 +159,8 @@ struct Poller {
 /// A listener that is polled and needs no wake-up.
 struct Asked;
 
-impl Listener for Asked {
-    fn signal(&self) {}
+impl NewsListener for Asked {
+    fn signal_news(&self) {}
 }
 
 impl Poller {
@@ -177,8 +179,11 @@ impl Poller {
             Arc::new(clock.clone()),
         ));
         let hub = audience.map(|_| {
-            let source =
-                ChannelStates::new(vec![Arc::clone(&network)], SEED, Arc::new(clock.clone()));
+            let source = NetworkChannelStates::new(
+                vec![Arc::clone(&network)],
+                SEED,
+                Arc::new(clock.clone()),
+            );
             Hub::new(HubConfig::default(), Arc::new(source), Arc::new(clock.clone()), SEED)
         });
         let mut writer = NetworkWriter::new(network, hub.clone(), SEED);
@@ -186,7 +191,8 @@ impl Poller {
         let mut sessions = Vec::new();
         if let (Some(hub), Some((channels, listeners))) = (hub, audience) {
             for name in channels.iter().cycle().take(listeners) {
-                let channel = Channel::parse_name(name).with_context(|| name.clone())?;
+                let channel =
+                    EncodedChannelName::parse_channel_name(name).with_context(|| name.clone())?;
                 let mut session = hub.open_session(Arc::new(Asked), SessionLimits::default());
                 session.subscribe(&channel, None).with_context(|| name.clone())?;
                 sessions.push(session);
@@ -203,8 +209,9 @@ impl Poller {
     }
 
     fn poll(&mut self, body: Bytes, now: UnixMillis) -> anyhow::Result<Duration> {
-        self.clock.advance(Duration::from_secs(POLL_SECONDS as u64));
-        let (elapsed, applied) = timed(|| self.writer.apply_snapshot(REALTIME, body, now));
+        self.clock.advance_time(Duration::from_secs(POLL_SECONDS as u64));
+        let (elapsed, applied) =
+            timed(|| self.writer.decode_and_apply_message(REALTIME, body, now));
         ensure!(applied?.problems.is_empty(), "{}: the message has problems", self.name);
         for session in &mut self.sessions {
             while session.next_delivery().is_some() {

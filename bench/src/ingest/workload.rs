@@ -68,7 +68,7 @@ impl City {
     pub(super) fn load(zip: &Path, n: usize) -> anyhow::Result<City> {
         let bytes = fs::read(zip).with_context(|| format!("{}", zip.display()))?;
         let feed = FeedId::new(SCHEDULE)?;
-        let dataset = Dataset::load_gtfs(feed, bytes.into(), UnixMillis(0))?;
+        let dataset = Dataset::decode_gtfs_zip(feed, bytes.into(), UnixMillis(0))?;
         let timetable = &dataset.timetable;
         let (date, start) = busiest_morning(timetable)?;
         let under_way = timetable.active_trips_between(start, start + 2 * 3_600);

@@ -47,7 +47,7 @@ fn measure(bench: &Bench, threads: usize) -> anyhow::Result<BTreeMap<&'static st
             LOCAL,
             Box::new(move || {
                 let handle = || {
-                    let local = local.local_handle();
+                    let local = local.handle_for_this_thread();
                     move || local.increment()
                 };
                 Ok(millions(threads, time, handle))

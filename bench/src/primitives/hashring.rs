@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
-use lineside_sync::hashring::{HashRing, POINTS_PER_WEIGHT, RingMember};
+use lineside_sync::hashring::{HashRing, HashRingMember, POINTS_PER_WEIGHT};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{Bench, Series};
@@ -31,7 +31,7 @@ struct Virtual {
 pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
     let lookups = bench.effort.size(20_000, 2_000_000);
     let keys: Vec<String> = (0..KEYS).map(|n| format!("network-{n}")).collect();
-    let members = (0..NODES).map(|node| RingMember::new(&format!("node-{node}"), 1));
+    let members = (0..NODES).map(|node| HashRingMember::new(&format!("node-{node}"), 1));
     let ours = ArcSwap::from_pointee(HashRing::new(members)?);
     let siphash = ArcSwap::from_pointee(filled(hashring::HashRing::new()));
     let xxh3 = hashring::HashRing::with_hasher(BuildHasherDefault::<Xxh3>::default());

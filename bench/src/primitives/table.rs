@@ -170,7 +170,7 @@ fn table(readers: usize, time: Duration) -> Figures {
     let limits = CacheLimits { entries: 1024, weight: 1024 * VALUE_BYTES, age: None };
     let table: LoadingCache<u64, Value> = LoadingCache::new(limits, |_, value| value.len());
     entries().for_each(|(key, value)| table.insert(key, value));
-    let reader = || |n| table.pin().get(&HOT).map_or(0, |value| read_byte(value, n));
+    let reader = || |n| table.pin_for_reading().get(&HOT).map_or(0, |value| read_byte(value, n));
     compete(readers, time, reader, |value| table.insert(HOT, value))
 }
 
@@ -300,7 +300,7 @@ async fn table_misses() -> Figures {
     misses(|loads| {
         let table = Arc::clone(&table);
         async move {
-            let Ok(value) = table.load(HOT, async || Ok(load(&loads).await)).await;
+            let Ok(value) = table.get_or_load(HOT, async || Ok(load(&loads).await)).await;
             value
         }
     })

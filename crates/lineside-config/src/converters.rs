@@ -72,7 +72,7 @@ impl Config {
         let all =
             converters.chain(validators.map(|(number, it)| ("external_validator", number, it)));
         let program_warnings = all.filter_map(move |(list, number, program)| {
-            let fault = program.find_start_fault()?;
+            let fault = program.find_start_problem()?;
             Some(format!("{file}{list}[{number}].command: {fault}"))
         });
         self.source.warnings.iter().cloned().chain(program_warnings)

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use lineside_fetch::probe_format;
+use lineside_fetch::detect_source_format;
 use lineside_formats::{Format, guess_format_by_name};
 use lineside_model::FeedConfig;
 use lineside_sync::Clock;
-use lineside_sync::real_time::run_within;
+use lineside_sync::real_time::run_with_timeout;
 
 /// Time limit for detecting the format of a source.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,7 +32,9 @@ pub async fn attach_only_schedule(feeds: &mut [FeedConfig], clock: &Arc<dyn Cloc
 }
 
 async fn detect_format(feed: &FeedConfig, clock: &Arc<dyn Clock>) -> Format {
-    let seen = run_within(PROBE_TIMEOUT, probe_format(feed, Arc::clone(clock))).await.flatten();
-    let by_name = || guess_format_by_name(feed.url.file_name().unwrap_or_default());
+    let seen = run_with_timeout(PROBE_TIMEOUT, detect_source_format(feed, Arc::clone(clock)))
+        .await
+        .flatten();
+    let by_name = || guess_format_by_name(feed.url.last_path_segment().unwrap_or_default());
     seen.unwrap_or_else(by_name)
 }

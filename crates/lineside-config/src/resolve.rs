@@ -292,7 +292,7 @@ impl ConfigChecker<'_> {
         at: &Spanned<String>,
     ) {
         if format.is_some_and(Format::is_shared_mobility)
-            && url.is_some_and(SourceLocation::is_local)
+            && url.is_some_and(SourceLocation::is_local_path)
         {
             let reason =
                 "expected the http(s) URL of a gbfs.json: GBFS cannot be read from a local file";

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use lineside_formats::Format;
 use lineside_model::{
-    FormatConverter, IdTable, Secret, SiriAnswers, SiriEnvelope, SiriIds, SiriMode, SiriService,
-    SiriSource, SourceLocation,
+    FormatConverter, IdTable, Secret, SiriAnswers, SiriEnvelope, SiriIdMapping, SiriMode,
+    SiriService, SiriSourceSettings, SourceLocation,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -54,12 +54,12 @@ impl ConfigChecker<'_> {
         &mut self,
         key: &str,
         table: Option<Spanned<SiriTable>>,
-    ) -> Option<Arc<SiriSource>> {
+    ) -> Option<Arc<SiriSourceSettings>> {
         let table = table?;
         let whole = table.span();
         let SiriTable { services, mode, requestor_ref, answers, envelope, ids, stops } =
             table.into_inner();
-        let defaults = SiriSource::default();
+        let defaults = SiriSourceSettings::default();
         let mode = self.check_keyword(&format!("{key}.mode"), mode, SiriMode::parse, SiriMode::ALL);
         let envelope = self.check_keyword(
             &format!("{key}.envelope"),
@@ -99,7 +99,15 @@ impl ConfigChecker<'_> {
         let answers =
             self.check_siri_answers(&format!("{key}.answers"), answers, mode, &requestor_ref);
         let ids = ids.map_or(defaults.ids, |ids| self.check_siri_ids(&format!("{key}.ids"), ids));
-        Some(Arc::new(SiriSource { services, mode, requestor_ref, answers, envelope, ids, stops }))
+        Some(Arc::new(SiriSourceSettings {
+            services,
+            mode,
+            requestor_ref,
+            answers,
+            envelope,
+            ids,
+            stops,
+        }))
     }
 
     fn check_siri_answers(
@@ -172,24 +180,24 @@ impl ConfigChecker<'_> {
         stops.into_inner()
     }
 
-    fn check_siri_ids(&mut self, key: &str, ids: Spanned<SiriIdsValue>) -> SiriIds {
+    fn check_siri_ids(&mut self, key: &str, ids: Spanned<SiriIdsValue>) -> SiriIdMapping {
         let ids_name = match ids.get_ref() {
             SiriIdsValue::Table(table) => {
                 let path = self.base.join(&table.file);
                 return match read_id_table(&path) {
-                    Ok(read) => SiriIds::Table(table.file.as_str().into(), Arc::new(read)),
+                    Ok(read) => SiriIdMapping::Table(table.file.as_str().into(), Arc::new(read)),
                     Err(reason) => {
                         self.add_error(&ids, key, format!("{}: {reason}", path.display()));
-                        SiriIds::Same
+                        SiriIdMapping::Same
                     }
                 };
             }
             SiriIdsValue::Word(ids_name) => ids_name.as_str(),
         };
-        SiriIds::parse(ids_name).unwrap_or_else(|| {
+        SiriIdMapping::parse(ids_name).unwrap_or_else(|| {
             let what = "\"same\", \"prefix:…\", \"netex\" or { file = \"…\" }";
             self.add_error(&ids, key, expected_message(what, ids_name));
-            SiriIds::Same
+            SiriIdMapping::Same
         })
     }
 }
@@ -211,7 +219,7 @@ pub fn read_id_table(path: &std::path::Path) -> Result<IdTable, String> {
 /// Returns the key and the reason of a conflict between a feed's `siri` table and its other keys; `None` if there is
 /// none.
 pub fn find_siri_conflict(
-    siri: Option<&SiriSource>,
+    siri: Option<&SiriSourceSettings>,
     url: Option<&SourceLocation>,
     format: Option<Format>,
     converter: Option<&FormatConverter>,
@@ -222,7 +230,7 @@ pub fn find_siri_conflict(
         let reason = format!("only for SIRI feeds, but the format is {:?}", other.as_str());
         return Some(("siri", reason));
     }
-    if siri.mode != SiriMode::Lite && url.is_some_and(SourceLocation::is_local) {
+    if siri.mode != SiriMode::Lite && url.is_some_and(SourceLocation::is_local_path) {
         let reason = "a local file cannot be requested: use an http(s) URL";
         return Some(("siri.mode", reason.to_owned()));
     }
@@ -242,7 +250,7 @@ pub fn find_siri_conflict(
 
 /// Returns an error if a feed subscribes and producers do not know this server's address.
 pub(crate) fn find_missing_public_url(
-    siri: Option<&SiriSource>,
+    siri: Option<&SiriSourceSettings>,
     is_reached: bool,
 ) -> Option<(&'static str, String)> {
     siri.filter(|it| it.mode == SiriMode::Subscribe && !is_reached)?;
@@ -259,7 +267,7 @@ mod tests {
     use super::super::Config;
     use super::*;
 
-    fn parse(siri: &str) -> Result<Arc<SiriSource>, String> {
+    fn parse(siri: &str) -> Result<Arc<SiriSourceSettings>, String> {
         let text =
             format!("[[feed]]\nid = \"a\"\nurl = \"https://a.example/siri\"\nsiri = {siri}\n");
         let config = Config::parse(Path::new("lineside.toml"), &text);
@@ -276,12 +284,12 @@ mod tests {
         .unwrap();
         assert_eq!(siri.services, [SiriService::Timetables, SiriService::Stops]);
         assert_eq!((siri.mode, siri.envelope), (SiriMode::Request, SiriEnvelope::Xml));
-        assert_eq!(siri.ids.map_id(IdKind::Stop, "7"), "no:7");
+        assert_eq!(siri.ids.map_to_schedule_id(IdKind::Stop, "7"), "no:7");
         assert!(!format!("{siri:?}").contains("hunter2"));
         let lite = parse("{ mode = \"lite\", ids = \"netex\" }").unwrap();
         assert_eq!(
             (lite.services.as_slice(), lite.mode, &lite.ids),
-            (&[SiriService::Timetables][..], SiriMode::Lite, &SiriIds::Netex)
+            (&[SiriService::Timetables][..], SiriMode::Lite, &SiriIdMapping::Netex)
         );
         let answers = |answers_key: &str| {
             parse(&format!("{{ requestor_ref = \"hunter2\", answers = {answers_key:?} }}"))
@@ -301,7 +309,7 @@ mod tests {
         let path = dir.path().join("lineside.toml");
         let config = Config::parse(&path, text).unwrap();
         let siri = config.feeds[0].siri.as_ref().unwrap();
-        assert_eq!(siri.ids.map_id(IdKind::Stop, "A"), "1");
+        assert_eq!(siri.ids.map_to_schedule_id(IdKind::Stop, "A"), "1");
         fs::write(dir.path().join("ids.csv"), "kind,siri,gtfs\nquay,A,1\n").unwrap();
         let error = Config::parse(&path, text).unwrap_err().to_string();
         assert!(

@@ -21,6 +21,10 @@ pub mod subprocess;
 
 use lineside_model::{feed_config, feed_id, fetch_failure, snapshot_store, source};
 
-pub use fetch::{fetch_into, fetch_once, pack_folder, probe_format};
-pub use public_only::{NotPublic, PublicOnly, is_public};
-pub use subprocess::{OutputRedactor, ProgramError, ValidatorOutput, run_program, run_validator};
+pub use fetch::{
+    detect_source_format, fetch_once_into_writer, fetch_source_once, zip_schedule_folder,
+};
+pub use public_only::{PublicOnlyHttpClient, UrlRejection, is_public};
+pub use subprocess::{
+    OutputRedactor, ProgramError, ValidatorOutput, run_external_validator, run_program,
+};

@@ -32,7 +32,7 @@ pub struct ConnectionLimits {
 #[derive(Debug)]
 pub struct AdmissionControl {
     connections: Arc<Semaphore>,
-    addresses: Arc<AddressCounts>,
+    addresses: Arc<ConnectionsByAddress>,
     unsent: Arc<UnsentBudget>,
     send_timeout: Duration,
     /// Refused connections that are still being sent the reason.
@@ -46,8 +46,10 @@ pub struct AdmissionControl {
 impl AdmissionControl {
     pub fn new(limits: ConnectionLimits) -> Self {
         let limit = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let addresses =
-            AddressCounts { connections_max: limits.per_address, ..AddressCounts::default() };
+        let addresses = ConnectionsByAddress {
+            connections_max: limits.per_address,
+            ..ConnectionsByAddress::default()
+        };
         Self {
             connections: Arc::new(Semaphore::new(limit(limits.total))),
             addresses: Arc::new(addresses),
@@ -60,21 +62,26 @@ impl AdmissionControl {
     }
 
     /// Admits a connection from this address; `None` if a limit is reached.
-    pub fn admit_client(&self, address: IpAddr) -> Option<ConnectionPermit> {
+    pub fn admit_client_connection(&self, address: IpAddr) -> Option<ConnectionPermit> {
         let connection = self.connections.try_acquire_owned()?;
-        let address = AddressCounts::acquire_permit(&self.addresses, address)?;
+        let address = ConnectionsByAddress::acquire_address_permit(&self.addresses, address)?;
         Some(ConnectionPermit { _connection: connection, address })
     }
 
     /// Admits a connection from a proxy, which may serve many clients; `None` if the total is reached.
-    pub fn admit_proxy(&self) -> Option<ConnectionPermit> {
+    pub fn admit_proxy_connection(&self) -> Option<ConnectionPermit> {
         let connection = self.connections.try_acquire_owned()?;
         Some(ConnectionPermit { _connection: connection, address: None })
     }
 
     /// Counts the connection for the client behind the proxy; returns false if that client has reached its limit.
-    pub fn assign_client(&self, permit: &mut ConnectionPermit, address: IpAddr) -> bool {
-        let Some(counted) = AddressCounts::acquire_permit(&self.addresses, address) else {
+    pub fn assign_connection_to_client(
+        &self,
+        permit: &mut ConnectionPermit,
+        address: IpAddr,
+    ) -> bool {
+        let Some(counted) = ConnectionsByAddress::acquire_address_permit(&self.addresses, address)
+        else {
             return false;
         };
         permit.address = counted;
@@ -82,17 +89,17 @@ impl AdmissionControl {
     }
 
     /// Returns a permit to send a refused client the reason. Without one, its connection is closed silently.
-    pub fn permit_refusal(&self) -> Option<OwnedPermit> {
+    pub fn acquire_refusal_permit(&self) -> Option<OwnedPermit> {
         self.refusal_permits.try_acquire_owned()
     }
 
     /// Returns a permit to build a large reply, unless too many are being built.
-    pub fn permit_large_reply(&self) -> Option<OwnedPermit> {
+    pub fn acquire_large_reply_permit(&self) -> Option<OwnedPermit> {
         self.siri_permits.try_acquire_owned()
     }
 
     /// Returns the permits for pages of lines and networks, and for searches of names.
-    pub fn line_render_slots(&self) -> &RenderSlots {
+    pub fn page_render_slots(&self) -> &RenderSlots {
         &self.page_render_slots
     }
 
@@ -112,9 +119,9 @@ impl AdmissionControl {
     }
 
     /// Returns the number of refusals since the start, by the limit that was reached.
-    pub fn refused_counts(&self) -> [(&'static str, u64); 3] {
+    pub fn refusal_counts_by_limit(&self) -> [(&'static str, u64); 3] {
         let by_address = self.addresses.refused.load(Relaxed);
-        let unsent = self.unsent.refused_replies();
+        let unsent = self.unsent.refused_reply_count();
         [
             ("connections", self.connections.refused_count()),
             ("address", by_address),
@@ -132,15 +139,15 @@ pub struct ConnectionPermit {
 
 /// Open connections by address. Bound: one entry per open connection.
 #[derive(Debug, Default)]
-struct AddressCounts {
+struct ConnectionsByAddress {
     connections_max: usize,
     open: Mutex<HashMap<IpAddr, usize>>,
     refused: AtomicU64,
 }
 
-impl AddressCounts {
+impl ConnectionsByAddress {
     /// Returns `None` if the address has reached its limit, `Some(None)` if the address is not counted.
-    fn acquire_permit(this: &Arc<Self>, address: IpAddr) -> Option<Option<AddressPermit>> {
+    fn acquire_address_permit(this: &Arc<Self>, address: IpAddr) -> Option<Option<AddressPermit>> {
         let address = address.to_canonical();
         if address.is_loopback() {
             return Some(None);
@@ -160,7 +167,7 @@ impl AddressCounts {
 #[derive(Debug)]
 struct AddressPermit {
     address: IpAddr,
-    addresses: Arc<AddressCounts>,
+    addresses: Arc<ConnectionsByAddress>,
 }
 
 impl Drop for AddressPermit {
@@ -191,41 +198,48 @@ mod tests {
     #[test]
     fn a_closed_connection_frees_the_place_of_its_address() {
         let admission = admission(10, 1);
-        let first =
-            admission.admit_client(address("192.0.2.7")).expect("the first client is admitted");
-        assert!(admission.admit_client(address("192.0.2.7")).is_none());
-        assert!(admission.admit_client(address("192.0.2.8")).is_some(), "the limit is per address");
+        let first = admission
+            .admit_client_connection(address("192.0.2.7"))
+            .expect("the first client is admitted");
+        assert!(admission.admit_client_connection(address("192.0.2.7")).is_none());
+        assert!(
+            admission.admit_client_connection(address("192.0.2.8")).is_some(),
+            "the limit is per address"
+        );
         drop(first);
-        assert!(admission.admit_client(address("192.0.2.7")).is_some());
-        assert_eq!(admission.refused_counts()[..2], [("connections", 0), ("address", 1)]);
+        assert!(admission.admit_client_connection(address("192.0.2.7")).is_some());
+        assert_eq!(admission.refusal_counts_by_limit()[..2], [("connections", 0), ("address", 1)]);
     }
 
     #[test]
     fn an_ipv6_network_counts_as_one_address() {
         let admission = admission(10, 1);
-        let _place =
-            admission.admit_client(address("2001:db8::1")).expect("the first client is admitted");
-        assert!(admission.admit_client(address("2001:db8::ffff:2")).is_none());
-        assert!(admission.admit_client(address("2001:db8:0:1::1")).is_some());
+        let _place = admission
+            .admit_client_connection(address("2001:db8::1"))
+            .expect("the first client is admitted");
+        assert!(admission.admit_client_connection(address("2001:db8::ffff:2")).is_none());
+        assert!(admission.admit_client_connection(address("2001:db8:0:1::1")).is_some());
     }
 
     #[test]
     fn concurrent_large_replies_are_limited() {
         let admission = admission(1, 1);
-        let permits: Vec<_> = std::iter::from_fn(|| admission.permit_large_reply()).collect();
+        let permits: Vec<_> =
+            std::iter::from_fn(|| admission.acquire_large_reply_permit()).collect();
         assert_eq!(permits.len(), limits::SIRI_CONCURRENT_REPLIES_MAX as usize);
         drop(permits);
-        assert!(admission.permit_large_reply().is_some());
+        assert!(admission.acquire_large_reply_permit().is_some());
     }
 
     #[test]
     fn the_total_number_of_connections_is_limited() {
         let admission = admission(2, 10);
-        let permits = [1, 2].map(|last| admission.admit_client(IpAddr::from([192, 0, 2, last])));
+        let permits =
+            [1, 2].map(|last| admission.admit_client_connection(IpAddr::from([192, 0, 2, last])));
         assert!(permits.iter().all(Option::is_some));
-        assert!(admission.admit_client(address("127.0.0.1")).is_none());
+        assert!(admission.admit_client_connection(address("127.0.0.1")).is_none());
         assert_eq!(
-            (admission.open_connections(), admission.refused_counts()[0]),
+            (admission.open_connections(), admission.refusal_counts_by_limit()[0]),
             (2, ("connections", 1))
         );
         drop(permits);
@@ -235,27 +249,28 @@ mod tests {
     #[test]
     fn a_refused_client_occupies_no_place() {
         let admission = admission(1, 0);
-        assert!(admission.admit_client(address("192.0.2.7")).is_none());
+        assert!(admission.admit_client_connection(address("192.0.2.7")).is_none());
         assert_eq!(admission.open_connections(), 0);
-        assert!(admission.admit_client(address("127.0.0.1")).is_some());
+        assert!(admission.admit_client_connection(address("127.0.0.1")).is_some());
     }
 
     #[test]
     fn behind_a_proxy_the_client_is_counted_and_not_the_proxy() {
         let admission = admission(10, 1);
-        let [mut one, mut other] = [(), ()].map(|()| admission.admit_proxy().expect("a place"));
-        assert!(admission.assign_client(&mut one, address("192.0.2.7")));
-        assert!(!admission.assign_client(&mut other, address("192.0.2.7")));
-        assert!(admission.assign_client(&mut other, address("192.0.2.8")));
+        let [mut one, mut other] =
+            [(), ()].map(|()| admission.admit_proxy_connection().expect("a place"));
+        assert!(admission.assign_connection_to_client(&mut one, address("192.0.2.7")));
+        assert!(!admission.assign_connection_to_client(&mut other, address("192.0.2.7")));
+        assert!(admission.assign_connection_to_client(&mut other, address("192.0.2.8")));
         drop(one);
-        assert!(admission.admit_client(address("192.0.2.7")).is_some());
+        assert!(admission.admit_client_connection(address("192.0.2.7")).is_some());
     }
 
     #[test]
     fn loopback_is_not_counted() {
         let admission = admission(10, 0);
         for loopback in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
-            assert!(admission.admit_client(address(loopback)).is_some(), "{loopback}");
+            assert!(admission.admit_client_connection(address(loopback)).is_some(), "{loopback}");
         }
     }
 }

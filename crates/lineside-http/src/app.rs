@@ -10,9 +10,9 @@ use lineside_config::{Config, MapSource};
 use lineside_hub::Hub;
 use lineside_ingest::Ingest;
 use lineside_quality::context::ServerContext;
-use lineside_quality::external_validators::ExternalValidators;
+use lineside_quality::external_validators::ExternalValidatorReports;
 use lineside_quality::notification_counts::NotificationCounts;
-use lineside_quality::reports::LatestReports;
+use lineside_quality::reports::LatestValidationReports;
 use lineside_quality::shutdown::Shutdown;
 use lineside_quality::uploads;
 use lineside_store::Store;
@@ -22,7 +22,7 @@ use lineside_wire::partition::PartitionSet;
 
 use crate::admin_auth::AdminAuth;
 use crate::auth::TokenAuthorizer;
-use crate::delays::DelayReports;
+use crate::delays::DelayReportCache;
 use crate::http_metrics::HttpMetrics;
 use crate::idempotency::IdempotencyCache;
 use crate::ops::OpsDashboard;
@@ -63,7 +63,7 @@ pub struct AppParts {
     /// The operations dashboard.
     pub ops: Arc<OpsDashboard>,
     /// Cached delay reports.
-    pub delays: DelayReports,
+    pub delays: DelayReportCache,
     /// Recent publications of the server API by idempotency key.
     pub idempotency_keys: IdempotencyCache,
     /// The service that validates uploaded files.
@@ -84,7 +84,7 @@ pub struct AppParts {
 
 /// URLs of the map's sources, as a page uses them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MapLinks {
+pub struct MapSourceUrls {
     /// GeoJSON of land, water, parks and streets; `properties.kind` is the kind of each feature.
     pub base_map: Option<String>,
     /// A complete MapLibre style of the operator.
@@ -101,7 +101,7 @@ impl App {
     }
 
     /// Returns the parts that background tasks use too.
-    pub fn context(&self) -> &ServerContext {
+    pub fn server_context(&self) -> &ServerContext {
         &self.0.context
     }
 
@@ -124,7 +124,7 @@ impl App {
     }
 
     /// Returns the live settings, from which the configuration in force is derived.
-    pub fn settings(&self) -> &Arc<LiveSettings> {
+    pub fn live_settings(&self) -> &Arc<LiveSettings> {
         &self.0.settings
     }
 
@@ -137,7 +137,7 @@ impl App {
     /// Returns the current time of the data's clock.
     #[must_use]
     pub fn now(&self) -> UnixMillis {
-        self.0.context.now()
+        self.0.context.wall_time_now()
     }
 
     /// Returns the start of the server, on the data's clock.
@@ -160,13 +160,13 @@ impl App {
 
     /// Returns the URLs of the map's sources, as a page uses them.
     #[must_use]
-    pub fn map_links(&self) -> MapLinks {
+    pub fn map_source_urls(&self) -> MapSourceUrls {
         let link = |source: &MapSource, path: &str| match source {
             MapSource::Url(url) => url.to_string(),
             MapSource::File(_) => path.to_owned(),
         };
         let map = &self.config().map;
-        MapLinks {
+        MapSourceUrls {
             base_map: self.0.base_map.as_ref().map(|_| BASE_MAP_PATH.to_owned()),
             style: map.style.as_ref().map(|source| link(source, MAP_STYLE_PATH)),
             pmtiles: map.pmtiles.as_ref().map(|source| link(source, MAP_TILES_PATH)),
@@ -185,7 +185,7 @@ impl App {
     }
 
     /// Returns the GeoJSON of land, water and streets.
-    pub fn base_map(&self) -> Option<&Bytes> {
+    pub fn base_map_geojson(&self) -> Option<&Bytes> {
         self.0.base_map.as_ref()
     }
 
@@ -208,7 +208,7 @@ impl App {
     }
 
     /// Returns the counters of the HTTP server.
-    pub fn metrics(&self) -> &HttpMetrics {
+    pub fn http_metrics(&self) -> &HttpMetrics {
         &self.0.metrics
     }
 
@@ -218,22 +218,22 @@ impl App {
     }
 
     /// Returns the authorization of clients.
-    pub fn authorizer(&self) -> &Arc<TokenAuthorizer> {
+    pub fn token_authorizer(&self) -> &Arc<TokenAuthorizer> {
         &self.0.authorizer
     }
 
     /// Returns the authentication of admins.
-    pub fn admin(&self) -> &AdminAuth {
+    pub fn admin_auth(&self) -> &AdminAuth {
         &self.0.admin
     }
 
     /// Returns the latest validation reports on feeds.
-    pub fn reports(&self) -> &Arc<LatestReports> {
-        self.0.context.reports()
+    pub fn latest_reports(&self) -> &Arc<LatestValidationReports> {
+        self.0.context.latest_validation_reports()
     }
 
     /// Returns the operator's own validators, with their results.
-    pub fn external_validators(&self) -> &ExternalValidators {
+    pub fn external_validators(&self) -> &ExternalValidatorReports {
         self.0.context.external_validators()
     }
 
@@ -248,7 +248,7 @@ impl App {
     }
 
     /// Returns the cached delay reports.
-    pub fn delays(&self) -> &DelayReports {
+    pub fn delay_reports(&self) -> &DelayReportCache {
         &self.0.delays
     }
 
@@ -263,7 +263,7 @@ impl App {
     }
 
     /// Returns the service that validates uploaded files.
-    pub fn uploads(&self) -> &Arc<uploads::UploadService> {
+    pub fn upload_service(&self) -> &Arc<uploads::UploadService> {
         &self.0.uploads
     }
 
@@ -280,7 +280,7 @@ impl App {
 
     /// Returns the store on disk, if there is a data folder.
     pub fn store(&self) -> Option<&Arc<Store>> {
-        self.0.context.store()
+        self.0.context.database_store()
     }
 
     /// Returns the threads that own the sockets of sessions.

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lineside_hub::{AccessPolicy, Channel, Hub};
-use lineside_quality::ops_channels::is_ops_channel;
+use lineside_hub::{AccessPolicy, EncodedChannelName, Hub};
+use lineside_quality::ops_channels::is_dashboard_channel;
 use lineside_sync::{Clock, UnixMillis};
-use lineside_wire::auth::{self, ClientIdentity, Refusal, SubscribeGrant};
+use lineside_wire::auth::{self, ClientIdentity, RefusalCode, SubscribeGrant};
 use lineside_wire::codes;
 
 use crate::token::{TokenError, TokenVerifier};
@@ -69,7 +69,7 @@ impl TokenAuthorizer {
         let token = token.filter(|token| !token.is_empty());
         match (&self.verifier, token) {
             (Some(verifier), Some(token)) => {
-                let claims = verifier.verify(token, self.current_time())?;
+                let claims = verifier.verify_token(token, self.current_time())?;
                 // A channel token does not authorize a connection.
                 if claims.channel.is_some() {
                     return Err(AccessDenied::Unauthorized);
@@ -93,14 +93,14 @@ impl TokenAuthorizer {
     pub fn authorize_subscribe(
         &self,
         client: &ClientIdentity,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         token: Option<&str>,
     ) -> Result<SubscribeGrant, AccessDenied> {
-        let Some(subscribe) = self.allowed_subscribers(channel) else {
+        let Some(subscribe) = self.subscribe_policy(channel) else {
             return Ok(SubscribeGrant::default());
         };
         if let (Some(verifier), Some(token)) = (&self.verifier, token.filter(|it| !it.is_empty())) {
-            let claims = verifier.verify(token, self.current_time())?;
+            let claims = verifier.verify_token(token, self.current_time())?;
             if claims.channel.as_deref() != Some(channel.as_str()) || claims.user != client.user {
                 return Err(AccessDenied::Unauthorized);
             }
@@ -113,8 +113,8 @@ impl TokenAuthorizer {
     }
 
     /// Returns the clients that may subscribe without a channel token; `None` if all may.
-    fn allowed_subscribers(&self, channel: &Channel) -> Option<AccessPolicy> {
-        if is_ops_channel(channel) {
+    fn subscribe_policy(&self, channel: &EncodedChannelName) -> Option<AccessPolicy> {
+        if is_dashboard_channel(channel) {
             return (!self.public_ops).then_some(AccessPolicy::Nobody);
         }
         self.hub.find_namespace(channel).map(|namespace| namespace.subscribe)
@@ -127,7 +127,7 @@ impl TokenAuthorizer {
     fn authorize_publish(
         &self,
         client: &ClientIdentity,
-        channel: &Channel,
+        channel: &EncodedChannelName,
     ) -> Result<(), AccessDenied> {
         let publish =
             self.hub.find_namespace(channel).map_or(AccessPolicy::Nobody, |it| it.publish);
@@ -157,7 +157,7 @@ impl TokenAuthorizer {
     }
 }
 
-impl From<AccessDenied> for Refusal {
+impl From<AccessDenied> for RefusalCode {
     fn from(why: AccessDenied) -> Self {
         match why {
             AccessDenied::Unauthorized => &codes::UNAUTHORIZED,
@@ -170,30 +170,34 @@ impl From<AccessDenied> for Refusal {
 /// The checks for connections of the Centrifuge protocol.
 impl auth::Authorizer for TokenAuthorizer {
     fn is_token_known(&self, token: &str) -> bool {
-        self.verifier.as_ref().is_none_or(|verifier| verifier.is_verified(token))
+        self.verifier.as_ref().is_none_or(|verifier| verifier.is_result_cached(token))
     }
 
     fn check_token(&self, token: &str) {
         if let Some(verifier) = &self.verifier {
             // The verifier caches the result, valid or not.
-            let _outcome = verifier.verify(token, self.current_time());
+            let _outcome = verifier.verify_token(token, self.current_time());
         }
     }
 
-    fn authorize_connect(&self, token: Option<&str>) -> Result<ClientIdentity, Refusal> {
+    fn authorize_connect(&self, token: Option<&str>) -> Result<ClientIdentity, RefusalCode> {
         Ok(self.identify_client(token)?)
     }
 
     fn authorize_subscribe(
         &self,
         client: &ClientIdentity,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         token: Option<&str>,
-    ) -> Result<SubscribeGrant, Refusal> {
+    ) -> Result<SubscribeGrant, RefusalCode> {
         Ok(self.authorize_subscribe(client, channel, token)?)
     }
 
-    fn authorize_publish(&self, client: &ClientIdentity, channel: &Channel) -> Result<(), Refusal> {
+    fn authorize_publish(
+        &self,
+        client: &ClientIdentity,
+        channel: &EncodedChannelName,
+    ) -> Result<(), RefusalCode> {
         Ok(self.authorize_publish(client, channel)?)
     }
 }

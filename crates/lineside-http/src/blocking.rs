@@ -22,10 +22,10 @@ where
 ///
 /// # Errors
 /// Returns an error if too many reads run or the archive cannot be read.
-pub async fn read_archive<T, F>(app: &App, read: F) -> Result<T, Refusal>
+pub async fn read_poll_archive<T, F>(app: &App, read: F) -> Result<T, Refusal>
 where
     T: Send + 'static,
     F: FnOnce(&dyn PollArchive) -> Result<T, ArchiveError> + Send + 'static,
 {
-    Ok(app.context().archive_reader().read(read).await?)
+    Ok(app.server_context().archive_reader().read(read).await?)
 }

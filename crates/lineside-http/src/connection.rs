@@ -20,21 +20,21 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::Watcher;
 use lineside_quality::shutdown::Shutdown;
-use lineside_sync::real_time::sleep_for;
+use lineside_sync::real_time::sleep_real_time;
 use lineside_wire::partition::{PartitionSet, PendingConnection};
 use parking_lot::Mutex;
 use tower::ServiceExt as _;
 
 use super::admission::{AdmissionControl, ConnectionPermit};
 use super::frame_limit::FrameLimitedSocket;
-use super::layers::AmbiguousHost;
+use super::layers::AmbiguousHostMarker;
 use super::limits;
-use super::pace::{PacedSocket, SocketActivity};
+use super::pace::{ReadRateCheckedSocket, SocketActivity};
 use super::proxies::{PeerAddress, TrustedProxies};
-use super::streams::StreamExecutor;
-use super::takeover::{self, HttpSocket, TakeoverReply, TakeoverSlot, WatchedSocket};
-use super::unsent::SendBounds;
-use crate::request_count::{RequestCount, keep_common_headers};
+use super::streams::Http2StreamExecutor;
+use super::takeover::{self, FlushTrackingSocket, HttpSocket, TakeoverSlot, WithheldTakeoverReply};
+use super::unsent::ConnectionSendLimits;
+use crate::request_count::{UncountedRequest, copy_common_headers};
 
 /// Serves one HTTP/1 connection until it ends or moves to a partition.
 pub(crate) struct Http1Connection {
@@ -44,26 +44,26 @@ pub(crate) struct Http1Connection {
     pub refusal: Bytes,
     pub shutdown: Shutdown,
     pub peer: PeerAddress,
-    pub client: Option<ClientResolver>,
-    pub bounds: SendBounds,
+    pub client: Option<ProxiedClientResolver>,
+    pub bounds: ConnectionSendLimits,
 }
 
 /// Finds the client behind the proxy that made a connection.
 #[derive(Clone)]
-pub(crate) struct ClientResolver {
+pub(crate) struct ProxiedClientResolver {
     pub proxy: IpAddr,
     pub proxies: TrustedProxies,
     pub admission: Arc<AdmissionControl>,
 }
 
-impl ClientResolver {
+impl ProxiedClientResolver {
     fn client_address(&self, headers: &HeaderMap) -> IpAddr {
         self.proxies.forwarded_client(self.proxy, headers)
     }
 }
 
 /// Returns true if a request names exactly one host, or none before HTTP/1.1 (RFC 9112 §3.2).
-fn names_one_host<B>(request: &http::Request<B>) -> bool {
+fn has_single_host_header<B>(request: &http::Request<B>) -> bool {
     let count = request.headers().get_all(header::HOST).iter().take(2).count();
     count == 1 || count == 0 && request.version() < Version::HTTP_11
 }
@@ -83,28 +83,28 @@ impl Http1Connection {
                 .clone()
                 .map(|(behind, permit)| (behind.client_address(request.headers()), behind, permit));
             let bounds = bounds.clone();
-            let owner =
-                bounds.find_owner(|| client.as_ref().map_or(peer.0, |(client, ..)| *client));
+            let owner = bounds
+                .find_counted_address(|| client.as_ref().map_or(peer.0, |(client, ..)| *client));
             Box::pin(async move {
-                if !names_one_host(&request) {
-                    request.extensions_mut().insert(AmbiguousHost);
+                if !has_single_host_header(&request) {
+                    request.extensions_mut().insert(AmbiguousHostMarker);
                 }
                 let Ok(mut response) = router.oneshot(request.map(Body::new)).await;
-                let count = RequestCount::take(&mut response);
+                let count = UncountedRequest::take_from_response(&mut response);
                 // A session counts for who is at its other end, not for the proxy between.
                 if takeover::is_takeover(&response)
                     && let Some((address, behind, permit)) = client
-                    && !behind.admission.assign_client(&mut permit.lock(), address)
+                    && !behind.admission.assign_connection_to_client(&mut permit.lock(), address)
                 {
-                    response = keep_common_headers(response, takeover::overloaded_reply());
+                    response = copy_common_headers(response, takeover::overloaded_reply());
                 } else {
-                    response = takeover_slot.pass_response(response).await;
+                    response = takeover_slot.pass_or_withhold_response(response).await;
                 }
-                Ok::<_, Infallible>(bounds.outgoing_reply(&owner, response, count))
+                Ok::<_, Infallible>(bounds.limit_outgoing_reply(&owner, response, count))
             })
         });
-        let socket = PacedSocket::new(socket, timeout, unsent);
-        let io = TokioIo::new(WatchedSocket::new(socket, takeover_slot.clone()));
+        let socket = ReadRateCheckedSocket::new(socket, timeout, unsent);
+        let io = TokioIo::new(FlushTrackingSocket::new(socket, takeover_slot.clone()));
         let mut connection = builder.serve_connection(io, service);
         let mut closing = pin!(shutdown.wait_until_closing());
         let mut is_closing = false;
@@ -115,7 +115,7 @@ impl Http1Connection {
             }
             match Pin::new(&mut connection).poll(cx) {
                 Poll::Ready(ended) => Poll::Ready(Some(ended)),
-                Poll::Pending if takeover_slot.can_leave() => Poll::Ready(None),
+                Poll::Pending if takeover_slot.is_ready_for_takeover() => Poll::Ready(None),
                 Poll::Pending => Poll::Pending,
             }
         });
@@ -123,7 +123,9 @@ impl Http1Connection {
             return log_connection_end(ended.err());
         }
         let parts = connection.into_parts();
-        let Some(TakeoverReply { head, transport_request }) = takeover_slot.take_reply() else {
+        let Some(WithheldTakeoverReply { head, transport_request }) =
+            takeover_slot.take_withheld_reply()
+        else {
             return;
         };
         let (socket, tls) = match parts.io.into_inner().into_inner().into_parts() {
@@ -140,7 +142,7 @@ impl Http1Connection {
             transport: transport_request,
             permit,
         };
-        hand_over_connection(partitions.as_deref(), Box::new(pending));
+        hand_over_to_partition(partitions.as_deref(), Box::new(pending));
     }
 }
 
@@ -148,8 +150,8 @@ impl Http1Connection {
 pub(crate) struct Http2Connection {
     pub watcher: Watcher,
     pub peer: PeerAddress,
-    pub client: Option<ClientResolver>,
-    pub bounds: SendBounds,
+    pub client: Option<ProxiedClientResolver>,
+    pub bounds: ConnectionSendLimits,
 }
 
 impl Http2Connection {
@@ -160,26 +162,27 @@ impl Http2Connection {
         permit: ConnectionPermit,
     ) {
         let Self { watcher, peer, client, bounds } = self;
-        let socket = PacedSocket::new(socket, bounds.timeout, Arc::clone(bounds.unsent_budget()));
-        let activity = Arc::clone(socket.activity());
+        let socket =
+            ReadRateCheckedSocket::new(socket, bounds.timeout, Arc::clone(bounds.unsent_budget()));
+        let activity = Arc::clone(socket.socket_activity());
         let replies = bounds.clone();
         let service = service_fn(move |mut request: http::Request<Incoming>| {
             request.extensions_mut().insert(peer);
             let client =
                 || client.as_ref().map_or(peer.0, |it| it.client_address(request.headers()));
-            let (owner, replies) = (replies.find_owner(client), replies.clone());
+            let (owner, replies) = (replies.find_counted_address(client), replies.clone());
             let router = router.clone();
             Box::pin(async move {
                 let Ok(mut response) = router.oneshot(request.map(Body::new)).await;
-                let count = RequestCount::take(&mut response);
-                Ok::<_, Infallible>(replies.outgoing_reply(&owner, response, count))
+                let count = UncountedRequest::take_from_response(&mut response);
+                Ok::<_, Infallible>(replies.limit_outgoing_reply(&owner, response, count))
             })
         });
         let io = TokioIo::new(FrameLimitedSocket::new(socket));
         let connection = http2_builder(&bounds, &activity).serve_connection(io, service);
         tokio::select! {
             ended = watcher.watch(connection) => log_connection_end(ended.err()),
-            () = wait_for_stall(&bounds, &activity) => {
+            () = wait_until_send_stalls(&bounds, &activity) => {
                 log_connection_end(Some("its client does not read the rest of its replies"));
             }
         }
@@ -188,12 +191,12 @@ impl Http2Connection {
 }
 
 fn http2_builder(
-    bounds: &SendBounds,
+    bounds: &ConnectionSendLimits,
     activity: &Arc<SocketActivity>,
-) -> http2::Builder<StreamExecutor> {
+) -> http2::Builder<Http2StreamExecutor> {
     let (timeout, unsent) = (bounds.timeout, Arc::clone(bounds.unsent_budget()));
     let socket = Arc::clone(activity);
-    let mut builder = http2::Builder::new(StreamExecutor { timeout, unsent, socket });
+    let mut builder = http2::Builder::new(Http2StreamExecutor { timeout, unsent, socket });
     builder
         .auto_date_header(false)
         .timer(TokioTimer::new())
@@ -206,11 +209,12 @@ fn http2_builder(
 
 /// Ends when bytes of replies have waited for the timeout although no stream is open: a client that shrinks its windows
 /// again can leave such bytes behind.
-async fn wait_for_stall(bounds: &SendBounds, activity: &SocketActivity) {
+async fn wait_until_send_stalls(bounds: &ConnectionSendLimits, activity: &SocketActivity) {
     let mut before = None;
     loop {
-        sleep_for(bounds.timeout).await;
-        let is_left = activity.open_streams().load(Relaxed) == 0 && bounds.unsent_bytes() > 0;
+        sleep_real_time(bounds.timeout).await;
+        let is_left =
+            activity.open_stream_counter().load(Relaxed) == 0 && bounds.unsent_bytes() > 0;
         let now = is_left.then(|| (bounds.unsent_bytes(), activity.bytes_written()));
         if now.is_some() && now == before {
             return;
@@ -220,9 +224,9 @@ async fn wait_for_stall(bounds: &SendBounds, activity: &SocketActivity) {
 }
 
 /// Hands the connection to a partition, or writes the refusal to it if no partition takes it.
-fn hand_over_connection(partitions: Option<&PartitionSet>, pending: Box<PendingConnection>) {
+fn hand_over_to_partition(partitions: Option<&PartitionSet>, pending: Box<PendingConnection>) {
     let adopted = match partitions {
-        Some(partitions) => partitions.adopt_connection(pending),
+        Some(partitions) => partitions.hand_to_next_partition(pending),
         None => Err(pending),
     };
     if let Err(pending) = adopted

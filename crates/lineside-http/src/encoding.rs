@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, header};
 use lineside_sync::loading_cache::{self, LoadingCache};
 
 use super::limits;
-use super::shared_bytes::{SharedBody, SharedBytes};
+use super::shared_bytes::{SharedBodyCounter, SharedBodyMarker};
 
 /// A content coding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,7 +34,7 @@ impl ContentCoding {
     pub const COUNT: usize = 4;
 
     /// Returns the name in `Content-Encoding`; `None` for an unchanged body.
-    pub fn header_name(self) -> Option<&'static str> {
+    pub fn content_encoding_value(self) -> Option<&'static str> {
         match self {
             Self::Identity => None,
             Self::Gzip => Some("gzip"),
@@ -43,7 +43,7 @@ impl ContentCoding {
         }
     }
 
-    fn encode_bytes(self, body: &[u8]) -> io::Result<Vec<u8>> {
+    fn compress_bytes(self, body: &[u8]) -> io::Result<Vec<u8>> {
         let out = Vec::with_capacity(body.len() / 3);
         match self {
             Self::Identity => Ok(body.to_vec()),
@@ -73,7 +73,7 @@ pub fn negotiate_coding(headers: &HeaderMap) -> ContentCoding {
         for item in value.to_str().unwrap_or_default().split(',') {
             let (name, weight) = parse_coding(item);
             let is_named = |coding: &ContentCoding| {
-                name.eq_ignore_ascii_case(coding.header_name().unwrap_or("identity"))
+                name.eq_ignore_ascii_case(coding.content_encoding_value().unwrap_or("identity"))
             };
             if let Some(coding) = ContentCoding::ALL.into_iter().find(is_named) {
                 weights[coding as usize] = Some(weight);
@@ -122,10 +122,10 @@ pub fn is_worth_compressing(content_type: &HeaderValue, body: &[u8]) -> bool {
 /// Returns the body in this coding; a large body is compressed off the socket threads.
 pub async fn encode_body(body: &Bytes, coding: ContentCoding) -> Bytes {
     let encoded = if body.len() <= limits::COMPRESS_INLINE_BYTES_MAX {
-        coding.encode_bytes(body)
+        coding.compress_bytes(body)
     } else {
         let body = body.clone();
-        let work = tokio::task::spawn_blocking(move || coding.encode_bytes(&body));
+        let work = tokio::task::spawn_blocking(move || coding.compress_bytes(&body));
         work.await.unwrap_or_else(|error| Err(io::Error::other(error)))
     };
     encoded.expect("writing to memory cannot fail").into()
@@ -135,19 +135,19 @@ pub async fn encode_body(body: &Bytes, coding: ContentCoding) -> Bytes {
 /// here: the oldest entry is evicted first, however often it was read.
 #[derive(Debug)]
 pub struct CompressedBodies {
-    bodies: LoadingCache<(u128, ContentCoding), CachedBody>,
+    bodies: LoadingCache<(u128, ContentCoding), CachedCompressedBody>,
 }
 
 /// A cached body, shared by replies.
 #[derive(Debug, Clone)]
-struct CachedBody {
+struct CachedCompressedBody {
     bytes: Bytes,
-    shared: Arc<SharedBytes>,
+    shared: Arc<SharedBodyCounter>,
 }
 
-impl CachedBody {
+impl CachedCompressedBody {
     fn new(bytes: Bytes) -> Self {
-        let shared = SharedBytes::for_compressed(bytes.len());
+        let shared = SharedBodyCounter::for_compressed(bytes.len());
         Self { bytes, shared }
     }
 }
@@ -165,20 +165,20 @@ impl Default for CompressedBodies {
 
 impl CompressedBodies {
     /// Returns the body in this coding from the cache, or compresses it once for all concurrent requests.
-    pub async fn encode_cached(
+    pub async fn encode_with_cache(
         &self,
         hash: u128,
         body: &Bytes,
         coding: ContentCoding,
-    ) -> (Bytes, SharedBody) {
-        let load = async || Ok(CachedBody::new(encode_body(body, coding).await));
-        let Ok(cached) = self.bodies.load((hash, coding), load).await;
-        (cached.bytes, SharedBody(cached.shared))
+    ) -> (Bytes, SharedBodyMarker) {
+        let load = async || Ok(CachedCompressedBody::new(encode_body(body, coding).await));
+        let Ok(cached) = self.bodies.get_or_load((hash, coding), load).await;
+        (cached.bytes, SharedBodyMarker(cached.shared))
     }
 
     /// Evicts expired bodies. `now` is the clock's monotonic time.
     pub fn evict_expired(&self, now: Duration) {
-        self.bodies.sweep_aged(now);
+        self.bodies.remove_aged_entries(now);
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
         let body = Bytes::from("a stop is a stop is a stop. ".repeat(4_000));
         let compressed = CompressedBodies::default();
         for coding in [ContentCoding::Gzip, ContentCoding::Brotli, ContentCoding::Zstd] {
-            let (encoded, _) = compressed.encode_cached(7, &body, coding).await;
+            let (encoded, _) = compressed.encode_with_cache(7, &body, coding).await;
             assert!(encoded.len() < body.len() / 4, "{coding:?}: {}", encoded.len());
             let mut decoded = Vec::new();
             match coding {
@@ -239,11 +239,12 @@ mod tests {
     async fn cached_bodies_are_bounded_and_expire() {
         let compressed = CompressedBodies::default();
         let cache_body = |hash| {
-            let body = CachedBody::new(vec![0; 10 << 20].into());
+            let body = CachedCompressedBody::new(vec![0; 10 << 20].into());
             compressed.bodies.insert((hash, ContentCoding::Gzip), body);
         };
         (0..20).for_each(cache_body);
-        let is_cached = |hash| compressed.bodies.pin().get(&(hash, ContentCoding::Gzip)).is_some();
+        let is_cached =
+            |hash| compressed.bodies.pin_for_reading().get(&(hash, ContentCoding::Gzip)).is_some();
         assert!(compressed.bodies.total_weight() <= limits::COMPRESSED_CACHE_BYTES_MAX);
         assert!(is_cached(19) && !is_cached(0));
         compressed.evict_expired(Duration::ZERO);
@@ -255,7 +256,7 @@ mod tests {
     async fn a_body_is_compressed_once_for_concurrent_requests() {
         let body = Bytes::from("a stop is a stop is a stop. ".repeat(40_000));
         let compressed = CompressedBodies::default();
-        let compress = || compressed.encode_cached(7, &body, ContentCoding::Zstd);
+        let compress = || compressed.encode_with_cache(7, &body, ContentCoding::Zstd);
         let ((one, _), (other, _), (third, _)) = tokio::join!(compress(), compress(), compress());
         assert_eq!((one.as_ptr(), one.as_ptr()), (other.as_ptr(), third.as_ptr()));
     }

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use lineside_hub::BadChannel;
+use lineside_hub::BadChannelName;
 use lineside_ingest::ArchiveError;
 use lineside_quality::archive_reader::ArchiveReadError;
 use lineside_quality::validation_tasks::FindReportError;
-use lineside_wire::sse::OpenError;
+use lineside_wire::sse::SseOpenError;
 use lineside_wire::websocket::handshake::HandshakeError;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -71,7 +71,7 @@ pub enum Refusal {
     /// The address does not support this method.
     MethodNotAllowed,
     /// A stream cannot be opened on these channels, or a channel's state cannot be read.
-    Channels(OpenError),
+    Channels(SseOpenError),
     /// A query parameter or form field is missing or malformed.
     BadParameter {
         /// The parameter's name.
@@ -166,7 +166,7 @@ pub enum Refusal {
 
 /// Marks a response in its extensions as the server's fault, so that it is logged.
 #[derive(Debug, Clone, Copy)]
-pub struct ServerFault;
+pub struct ServerFaultMarker;
 
 /// The body of an error reply.
 #[derive(Debug, Serialize, ToSchema)]
@@ -258,9 +258,9 @@ impl Refusal {
             | Self::TripNotOnDate { .. }
             | Self::UnknownFile { .. }
             | Self::UnknownPath
-            | Self::UnknownReport => self.missing_detail(),
+            | Self::UnknownReport => self.not_found_detail(),
             Self::MethodNotAllowed => "this address does not support the method".to_owned(),
-            Self::Channels(error) => channels_detail(error),
+            Self::Channels(error) => channel_error_detail(error),
             Self::BadParameter { name, reason } => format!("{name}: {reason}"),
             Self::UnknownParameter { name, nearest, known } => {
                 unknown_parameter_detail(name, nearest.as_deref(), known)
@@ -312,7 +312,7 @@ impl Refusal {
     }
 
     /// Returns the detail of a refusal with status 404.
-    fn missing_detail(&self) -> String {
+    fn not_found_detail(&self) -> String {
         match self {
             Self::UnknownFeed(id) => format!("feed {id:?} does not exist"),
             Self::UnknownStop { feed, stop } => format!("feed {feed} has no stop {stop:?}"),
@@ -349,9 +349,9 @@ impl Refusal {
 /// The types of channels, listed in the error about an unknown type.
 const CHANNEL_TYPES: &str = "feed/…, route/…, stop/…, vehicle/…, trip/…, alerts/…, station/…, area/…, report/…, ops/… or app/…";
 
-fn channels_detail(error: &OpenError) -> String {
+fn channel_error_detail(error: &SseOpenError) -> String {
     match error {
-        OpenError::BadChannel { why: BadChannel::UnknownForm, .. } => {
+        SseOpenError::BadChannel { why: BadChannelName::UnknownForm, .. } => {
             format!("{error}; use {CHANNEL_TYPES}")
         }
         error => error.to_string(),
@@ -397,8 +397,8 @@ impl From<FindReportError> for Refusal {
     }
 }
 
-impl From<OpenError> for Refusal {
-    fn from(error: OpenError) -> Self {
+impl From<SseOpenError> for Refusal {
+    fn from(error: SseOpenError) -> Self {
         Self::Channels(error)
     }
 }
@@ -426,7 +426,7 @@ impl IntoResponse for Refusal {
         let body = serde_json::to_vec(&problem).expect("text and a number always serialize");
         let mut response = (status, body).into_response();
         if is_ours {
-            response.extensions_mut().insert(ServerFault);
+            response.extensions_mut().insert(ServerFaultMarker);
         }
         let headers = response.headers_mut();
         let kind = HeaderValue::from_static("application/problem+json");

@@ -15,8 +15,8 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
 use http_body::Frame;
-use lineside_sync::real_time::sleep_for;
-use lineside_wire::partition::CloseReason;
+use lineside_sync::real_time::sleep_real_time;
+use lineside_wire::partition::ConnectionCloseReason;
 use lineside_wire::sse::{self, SseRequest, SseStream};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -69,7 +69,7 @@ async fn stream_events(
     if app.shutdown().is_draining() {
         return Err(Refusal::ShuttingDown);
     }
-    let channels: Vec<&str> = parameters.all_values("channel").collect();
+    let channels: Vec<&str> = parameters.values_of("channel").collect();
     let reader = reader_auth::authorize_reader(&app, &headers, peer, &parameters, &channels)?;
     // A browser that reconnects sends the header along with the original address: the header is newer.
     let resumed = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
@@ -83,10 +83,10 @@ async fn stream_events(
     // A connection of HTTP/1 serves nothing but its stream and moves to a partition; over HTTP/2 the stream is one of
     // many.
     if version <= Version::HTTP_11 && method == Method::GET {
-        sse::check_channels(app.hub(), &channels)?;
+        sse::check_channels_exist(app.hub(), &channels)?;
         let channels = channels.into_iter().map(Into::into).collect();
         let last_event_id = resumed.map(Into::into);
-        return Ok(ConnectionTakeover::build_reply(
+        return Ok(ConnectionTakeover::build_takeover_reply(
             headers,
             SseRequest { channels, last_event_id, reader },
         ));
@@ -95,15 +95,15 @@ async fn stream_events(
     Ok((headers, Body::new(EventStreamBody::new(stream, app))).into_response())
 }
 
-type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
+type BoxedWaitFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// An event stream as a response body.
 struct EventStreamBody {
     stream: SseStream,
     app: App,
     /// Completes when a stopping server ends this stream.
-    shutdown: Wait,
-    closed_by: CloseReason,
+    shutdown: BoxedWaitFuture,
+    closed_by: ConnectionCloseReason,
 }
 
 impl EventStreamBody {
@@ -111,9 +111,9 @@ impl EventStreamBody {
         let shutdown = app.shutdown().clone();
         let shutdown_signal = Box::pin(async move {
             shutdown.wait_until_draining().await;
-            sleep_for(random_drain_delay(shutdown.drain_time())).await;
+            sleep_real_time(random_drain_delay(shutdown.drain_duration())).await;
         });
-        Self { stream, app, shutdown: shutdown_signal, closed_by: CloseReason::Client }
+        Self { stream, app, shutdown: shutdown_signal, closed_by: ConnectionCloseReason::Client }
     }
 }
 
@@ -131,12 +131,12 @@ impl http_body::Body for EventStreamBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         if self.shutdown.as_mut().poll(cx).is_ready() {
-            self.closed_by = CloseReason::Shutdown;
+            self.closed_by = ConnectionCloseReason::Shutdown;
             return Poll::Ready(None);
         }
         let bytes = ready!(Pin::new(&mut self.stream).poll_next(cx));
         if bytes.is_none() {
-            self.closed_by = self.stream.close_reason().unwrap_or(CloseReason::Slow);
+            self.closed_by = self.stream.close_reason().unwrap_or(ConnectionCloseReason::Slow);
         }
         Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -144,6 +144,6 @@ impl http_body::Body for EventStreamBody {
 
 impl Drop for EventStreamBody {
     fn drop(&mut self) {
-        self.app.metrics().count_closed_stream(self.closed_by);
+        self.app.http_metrics().count_closed_stream(self.closed_by);
     }
 }

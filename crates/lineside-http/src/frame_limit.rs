@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use lineside_sync::real_time::Stopwatch;
+use lineside_sync::real_time::RealTimeStopwatch;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::limits;
@@ -22,7 +22,7 @@ const REQUEST_KINDS: [u8; 3] = [0x0, HEADERS, 0x9];
 
 /// Parses the headers of a client's frames and counts the frames without a request.
 #[derive(Debug)]
-struct FrameLimit {
+struct Http2FrameLimit {
     /// Bytes before the next frame header.
     skip: usize,
     head: [u8; HEAD_BYTES],
@@ -36,7 +36,7 @@ struct FrameLimit {
     sent: u64,
 }
 
-impl FrameLimit {
+impl Http2FrameLimit {
     fn new() -> Self {
         Self {
             skip: PREFACE_BYTES,
@@ -50,13 +50,13 @@ impl FrameLimit {
     }
 
     /// Counts bytes sent to the client, which has to open its windows for them.
-    fn count_sent(&mut self, bytes: usize) {
+    fn count_sent_bytes(&mut self, bytes: usize) {
         self.sent += bytes as u64;
     }
 
     /// Counts the frames in bytes from the client; `elapsed` is the connection's age. Returns false if the client
     /// exceeds the limit.
-    fn allows_frames(&mut self, mut bytes: &[u8], elapsed: Duration) -> bool {
+    fn count_and_check_frames(&mut self, mut bytes: &[u8], elapsed: Duration) -> bool {
         let per_time = elapsed.as_millis() * u128::from(limits::CONTROL_FRAMES_PER_SECOND) / 1000;
         let granted = u64::try_from(per_time).unwrap_or(u64::MAX).saturating_add(self.sent >> 10);
         let new = granted.saturating_sub(self.granted);
@@ -96,18 +96,18 @@ impl FrameLimit {
 /// An HTTP/2 connection that fails when the client sends too many frames without a request.
 pub(crate) struct FrameLimitedSocket<C> {
     socket: C,
-    limit: FrameLimit,
-    age: Stopwatch,
+    limit: Http2FrameLimit,
+    age: RealTimeStopwatch,
 }
 
 impl<C> FrameLimitedSocket<C> {
     pub(crate) fn new(socket: C) -> Self {
-        Self { socket, limit: FrameLimit::new(), age: Stopwatch::start() }
+        Self { socket, limit: Http2FrameLimit::new(), age: RealTimeStopwatch::start_stopwatch() }
     }
 
-    fn count_written(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn count_written_bytes(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(n)) = written {
-            self.limit.count_sent(n);
+            self.limit.count_sent_bytes(n);
         }
         written
     }
@@ -122,7 +122,7 @@ impl<C: AsyncRead + Unpin> AsyncRead for FrameLimitedSocket<C> {
         let before = into.filled().len();
         ready!(Pin::new(&mut self.socket).poll_read(cx, into))?;
         let age = self.age.elapsed();
-        if self.limit.allows_frames(&into.filled()[before..], age) {
+        if self.limit.count_and_check_frames(&into.filled()[before..], age) {
             return Poll::Ready(Ok(()));
         }
         Poll::Ready(Err(io::Error::other("the client sends too many frames")))
@@ -136,7 +136,7 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for FrameLimitedSocket<C> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
-        self.count_written(written)
+        self.count_written_bytes(written)
     }
 
     fn poll_write_vectored(
@@ -145,7 +145,7 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for FrameLimitedSocket<C> {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write_vectored(cx, pieces);
-        self.count_written(written)
+        self.count_written_bytes(written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -172,9 +172,9 @@ mod tests {
         frame.repeat(usize::try_from(count).unwrap())
     }
 
-    fn sample_limit() -> FrameLimit {
-        let mut limit = FrameLimit::new();
-        assert!(limit.allows_frames(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Duration::ZERO));
+    fn sample_limit() -> Http2FrameLimit {
+        let mut limit = Http2FrameLimit::new();
+        assert!(limit.count_and_check_frames(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Duration::ZERO));
         limit
     }
 
@@ -182,8 +182,9 @@ mod tests {
     fn control_frames_are_limited_however_the_bytes_are_split() {
         for piece in [1, 7, 1 << 20] {
             let mut limit = sample_limit();
-            let mut all =
-                |bytes: &[u8], age| bytes.chunks(piece).all(|it| limit.allows_frames(it, age));
+            let mut all = |bytes: &[u8], age| {
+                bytes.chunks(piece).all(|it| limit.count_and_check_frames(it, age))
+            };
             assert!(all(&frames(PING, limits::CONTROL_FRAMES_BURST), Duration::ZERO));
             assert!(all(&frames(HEADERS, 5_000), Duration::ZERO), "requests are not counted");
             let second = Duration::from_secs(1);
@@ -196,19 +197,25 @@ mod tests {
     fn a_client_may_reset_each_request_once() {
         let mut limit = sample_limit();
         let request = [frames(HEADERS, 1), frames(RST_STREAM, 1)].concat();
-        assert!(limit.allows_frames(&request.repeat(30_000), Duration::ZERO));
-        assert!(
-            limit.allows_frames(&frames(RST_STREAM, limits::CONTROL_FRAMES_BURST), Duration::ZERO)
-        );
-        assert!(!limit.allows_frames(&frames(RST_STREAM, 1), Duration::ZERO));
+        assert!(limit.count_and_check_frames(&request.repeat(30_000), Duration::ZERO));
+        assert!(limit.count_and_check_frames(
+            &frames(RST_STREAM, limits::CONTROL_FRAMES_BURST),
+            Duration::ZERO
+        ));
+        assert!(!limit.count_and_check_frames(&frames(RST_STREAM, 1), Duration::ZERO));
     }
 
     #[test]
     fn the_frame_limit_grows_with_the_bytes_sent() {
         let mut limit = sample_limit();
-        assert!(limit.allows_frames(&frames(PING, limits::CONTROL_FRAMES_BURST), Duration::ZERO));
-        limit.count_sent(100 << 10);
-        assert!(limit.allows_frames(&frames(PING, 100), Duration::ZERO));
-        assert!(!limit.allows_frames(&frames(PING, 1), Duration::ZERO));
+        assert!(
+            limit.count_and_check_frames(
+                &frames(PING, limits::CONTROL_FRAMES_BURST),
+                Duration::ZERO
+            )
+        );
+        limit.count_sent_bytes(100 << 10);
+        assert!(limit.count_and_check_frames(&frames(PING, 100), Duration::ZERO));
+        assert!(!limit.count_and_check_frames(&frames(PING, 1), Duration::ZERO));
     }
 }

@@ -10,10 +10,10 @@ use utoipa_axum::routes;
 
 use super::errors::{Problem, Refusal};
 use super::lookup;
-use super::prepared_replies::{DownloadView, producer_headers};
+use super::prepared_replies::{DownloadView, producer_reply_headers};
 use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
-use crate::prepared_replies::{freshness_headers, reply_as_sent};
+use crate::prepared_replies::{freshness_headers, reply_with_last_good_bytes};
 
 /// Name of the discovery file.
 const DISCOVERY: &str = "gbfs";
@@ -164,9 +164,9 @@ async fn reply_with_file(
     let part = feed.find_gbfs_file(language, name);
     // The other proxy, whose addresses these are, replaces `gbfs.json` in the system's URL by the requested name.
     let is_sibling_request = request.prefix == RESOURCE && language.is_none();
-    let find_sibling = || feed.find_sibling_file(name).filter(|_| is_sibling_request);
+    let find_sibling = || feed.find_file_beside_discovery(name).filter(|_| is_sibling_request);
     let part = part.or_else(find_sibling).ok_or(Refusal::UnknownPath)?;
-    reply_as_sent(app, &part, preferences, DownloadView::AsSent).await
+    reply_with_last_good_bytes(app, &part, preferences, DownloadView::AsSent).await
 }
 
 /// Replies with the discovery file, with this server's addresses for the files that it serves.
@@ -179,25 +179,26 @@ pub(crate) async fn reply_with_discovery(
 ) -> Result<Response, Refusal> {
     let reply = async {
         let status = feed.status();
-        let served = lookup::served_snapshot(app, feed, &status)?;
+        let served = lookup::find_served_snapshot(app, feed, &status)?;
         let snapshot = served.snapshot();
         let base = format!("{}/{prefix}/{}", app.base_url(headers), feed.id());
         let kind = HeaderValue::from_static("application/json");
-        let reply = Representation::new(kind, rewrite_discovery(feed, &snapshot.bytes, &base)?)
-            .modified_by_producer(Some(snapshot.modified_at()))
-            .single_use();
+        let reply =
+            Representation::new(kind, rewrite_discovery_urls(feed, &snapshot.bytes, &base)?)
+                .with_producer_modified_time(Some(snapshot.modified_at()))
+                .mark_single_use();
         let mut reply = reply.into_reply(preferences, app).await;
         if reply.status() != StatusCode::NOT_MODIFIED {
-            reply.headers_mut().extend(producer_headers(feed.config()));
+            reply.headers_mut().extend(producer_reply_headers(feed.config()));
         }
         reply.headers_mut().extend(freshness_headers(app, feed, &status, snapshot));
         Ok(reply)
     };
-    lookup::count_reply(feed, preferences, reply.await)
+    lookup::count_feed_reply(feed, preferences, reply.await)
 }
 
 /// Rewrites the discovery file with addresses under `base` for the files that are served.
-fn rewrite_discovery(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8>, Refusal> {
+fn rewrite_discovery_urls(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8>, Refusal> {
     let parts = feed.gbfs_files();
     let first = parts.first().and_then(|part| part.language.as_deref());
     let is_single = parts.iter().all(|part| part.language.as_deref() == first);

@@ -52,8 +52,8 @@ async fn get_vehicles(
     Path(id): Path<String>,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = lookup::find_mapped_feed(&app, &id, "vehicles")?;
-    reply_from_state(&app, &feed, &preferences, geojson::encode_vehicles).await
+    let feed = lookup::find_feed_with_map_data(&app, &id, "vehicles")?;
+    reply_from_state(&app, &feed, &preferences, geojson::vehicles_geojson).await
 }
 
 /// Returns the stations of a GBFS system as points, with the fields of `station_information` and `station_status`
@@ -67,9 +67,9 @@ async fn get_stations(
     Path(id): Path<String>,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = lookup::find_system(&app, &id, "stations")?;
-    lookup::served_snapshot(&app, &feed, &feed.status())?;
-    reply_from_state(&app, &feed, &preferences, geojson::encode_stations).await
+    let feed = lookup::find_gbfs_system(&app, &id, "stations")?;
+    lookup::find_served_snapshot(&app, &feed, &feed.status())?;
+    reply_from_state(&app, &feed, &preferences, geojson::gbfs_stations_geojson).await
 }
 
 /// Replies with a body that is computed once per network state.
@@ -81,11 +81,11 @@ async fn reply_from_state(
 ) -> Result<Response, Refusal> {
     let network = feed.network();
     let state = network.state();
-    let body = lookup::export_state(&state, feed.id().as_str(), make).await?;
-    let fresh_for = lookup::network_fresh_for(app, &network);
+    let body = lookup::run_state_export(&state, feed.id().as_str(), make).await?;
+    let fresh_for = lookup::time_until_network_poll(app, &network);
     let reply = Representation::new(GEOJSON_TYPE, body)
-        .modified_at(Some(state.at), app.now())
-        .fresh_for(fresh_for);
+        .with_modified_time(Some(state.at), app.now())
+        .with_freshness(fresh_for);
     Ok(reply.into_reply(preferences, app).await)
 }
 
@@ -100,7 +100,7 @@ async fn get_stops(
     Path(id): Path<String>,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    reply_from_dataset(&app, &id, &preferences, geojson::encode_stops).await
+    reply_from_dataset(&app, &id, &preferences, geojson::stops_geojson).await
 }
 
 /// Returns the routes of a schedule as lines, in their colors
@@ -114,7 +114,7 @@ async fn get_lines(
     Path(id): Path<String>,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    reply_from_dataset(&app, &id, &preferences, geojson::encode_routes).await
+    reply_from_dataset(&app, &id, &preferences, geojson::routes_geojson).await
 }
 
 /// Replies with a body that is computed once per dataset, off the socket threads: a large one takes a while.
@@ -125,14 +125,15 @@ async fn reply_from_dataset(
     make: fn(&Dataset) -> Bytes,
 ) -> Result<Response, Refusal> {
     let network = lookup::find_network(app, id)?;
-    let dataset = lookup::find_dataset(app, id, &network)?;
+    let dataset = lookup::find_schedule_dataset(app, id, &network)?;
     let schedule = network.schedule_feed();
     let modified =
         schedule.as_ref().and_then(|feed| feed.snapshot()).map(|snapshot| snapshot.modified_at());
-    let fresh_for =
-        schedule.map_or_else(Default::default, |feed| lookup::feed_fresh_for(app, &feed.status()));
+    let fresh_for = schedule
+        .map_or_else(Default::default, |feed| lookup::time_until_next_poll(app, &feed.status()));
     let body = run_blocking(move || make(&dataset)).await?;
-    let reply =
-        Representation::new(GEOJSON_TYPE, body).modified_by_producer(modified).fresh_for(fresh_for);
+    let reply = Representation::new(GEOJSON_TYPE, body)
+        .with_producer_modified_time(modified)
+        .with_freshness(fresh_for);
     Ok(reply.into_reply(preferences, app).await)
 }

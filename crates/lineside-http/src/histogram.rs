@@ -57,8 +57,10 @@ impl<L: EncodeLabelSet + fmt::Debug> EncodeMetric for LatencyHistograms<L> {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
         for (labels, snapshot) in &self.histograms {
             match labels {
-                Some(labels) => encode_snapshot(snapshot, &mut encoder.encode_family(labels)?)?,
-                None => encode_snapshot(snapshot, &mut encoder)?,
+                Some(labels) => {
+                    encode_histogram_snapshot(snapshot, &mut encoder.encode_family(labels)?)?
+                }
+                None => encode_histogram_snapshot(snapshot, &mut encoder)?,
             }
         }
         Ok(())
@@ -69,9 +71,12 @@ impl<L: EncodeLabelSet + fmt::Debug> EncodeMetric for LatencyHistograms<L> {
     }
 }
 
-fn encode_snapshot(snapshot: &HistogramSnapshot, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+fn encode_histogram_snapshot(
+    snapshot: &HistogramSnapshot,
+    encoder: &mut MetricEncoder<'_>,
+) -> fmt::Result {
     let sum = snapshot.sum() as f64 / NANOS_PER_SECOND;
-    let exponential = snapshot.to_exponential(SCHEMA, NANOS_PER_SECOND);
+    let exponential = snapshot.to_exponential_buckets(SCHEMA, NANOS_PER_SECOND);
     let (spans, deltas) = (exponential.bucket_spans(), exponential.bucket_deltas());
     let native = NativeHistogram {
         schema: exponential.schema(),

@@ -33,7 +33,7 @@ impl std::fmt::Debug for IdempotencyCache {
 impl IdempotencyCache {
     /// Evicts expired keys. `now` is the clock's monotonic time.
     pub fn evict_expired(&self, now: Duration) {
-        self.0.sweep_aged(now);
+        self.0.remove_aged_entries(now);
     }
 }
 

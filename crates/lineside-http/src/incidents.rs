@@ -11,7 +11,7 @@ use lineside_sync::UnixMillis;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::blocking::read_archive;
+use super::blocking::read_poll_archive;
 use super::errors::{Problem, Refusal};
 use super::lookup;
 use super::reply::{ReplyPreferences, Representation};
@@ -23,7 +23,9 @@ const ENTRIES_MAX: usize = 100;
 const SPAN: Duration = Duration::from_secs(30 * 86_400);
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list_incidents)).routes(routes!(list_feed_incidents))
+    OpenApiRouter::new()
+        .routes(routes!(get_incidents_atom))
+        .routes(routes!(get_feed_incidents_atom))
 }
 
 /// Lists the incidents of all feeds as Atom
@@ -36,17 +38,18 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         (status = 503, description = "`storage_unavailable`", body = Problem)
     )
 )]
-async fn list_incidents(
+async fn get_incidents_atom(
     State(app): State<App>,
     headers: HeaderMap,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let from = app.now() - SPAN;
-    let incidents = read_archive(&app, move |it| it.list_troubles(from, ENTRIES_MAX)).await?;
+    let incidents =
+        read_poll_archive(&app, move |it| it.list_failure_periods(from, ENTRIES_MAX)).await?;
     let base = app.base_url(&headers);
     Ok(reply_with_incidents(
         &app,
-        &AtomDocument { base: &base, path: "/incidents.atom", subject: "feeds" },
+        &AtomFeedHead { base: &base, path: "/incidents.atom", subject: "feeds" },
         incidents,
         &preferences,
     )
@@ -63,7 +66,7 @@ async fn list_incidents(
         (status = 503, description = "`storage_unavailable`", body = Problem)
     )
 )]
-async fn list_feed_incidents(
+async fn get_feed_incidents_atom(
     State(app): State<App>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -71,14 +74,16 @@ async fn list_feed_incidents(
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?;
     let (from, feed_id) = (app.now() - SPAN, feed.id().clone());
-    let read = read_archive(&app, move |it| it.list_incidents(&feed_id, from, ENTRIES_MAX)).await?;
-    let incidents = read.into_iter().filter(|incident| incident.state.is_trouble());
+    let read =
+        read_poll_archive(&app, move |it| it.list_feed_state_periods(&feed_id, from, ENTRIES_MAX))
+            .await?;
+    let incidents = read.into_iter().filter(|incident| incident.state.is_problem_state());
     let incidents = incidents.map(|incident| (feed.id().clone(), incident)).collect();
     let (base, path) = (app.base_url(&headers), format!("/feeds/{}/incidents.atom", feed.id()));
     let subject = feed.config().display_name();
     Ok(reply_with_incidents(
         &app,
-        &AtomDocument { base: &base, path: &path, subject },
+        &AtomFeedHead { base: &base, path: &path, subject },
         incidents,
         &preferences,
     )
@@ -86,7 +91,7 @@ async fn list_feed_incidents(
 }
 
 /// The head of an Atom document.
-struct AtomDocument<'a> {
+struct AtomFeedHead<'a> {
     base: &'a str,
     path: &'a str,
     subject: &'a str,
@@ -94,7 +99,7 @@ struct AtomDocument<'a> {
 
 async fn reply_with_incidents(
     app: &App,
-    document: &AtomDocument<'_>,
+    document: &AtomFeedHead<'_>,
     incidents: Vec<(FeedId, FeedStatePeriod)>,
     preferences: &ReplyPreferences,
 ) -> Response {
@@ -105,23 +110,23 @@ async fn reply_with_incidents(
             Some((id, name, incident))
         })
         .collect();
-    let updated = named.iter().map(|(_, _, incident)| last_changed(incident)).max();
+    let updated = named.iter().map(|(_, _, incident)| incident_last_change(incident)).max();
     let text = write_atom(document, &named, updated.unwrap_or(app.started_at()));
     let kind = HeaderValue::from_static("application/atom+xml; charset=utf-8");
     Representation::new(kind, text)
-        .modified_at(updated, app.now())
+        .with_modified_time(updated, app.now())
         .into_reply(preferences, app)
         .await
 }
 
 /// Returns the time of an incident's last change: its end, or its start while it lasts.
-fn last_changed(incident: &FeedStatePeriod) -> UnixMillis {
+fn incident_last_change(incident: &FeedStatePeriod) -> UnixMillis {
     incident.ended.unwrap_or(incident.began)
 }
 
 /// Writes the Atom document (RFC 4287).
 fn write_atom(
-    AtomDocument { base, path, subject }: &AtomDocument<'_>,
+    AtomFeedHead { base, path, subject }: &AtomFeedHead<'_>,
     incidents: &[(FeedId, String, FeedStatePeriod)],
     updated: UnixMillis,
 ) -> String {
@@ -135,7 +140,7 @@ fn write_atom(
     for (id, name, incident) in incidents {
         let (name, state, reason) =
             (escape_xml(name), incident.state, escape_xml(&incident.reason));
-        let (began, changed) = (time(incident.began), time(last_changed(incident)));
+        let (began, changed) = (time(incident.began), time(incident_last_change(incident)));
         let until =
             incident.ended.map_or("Ongoing.".to_owned(), |end| format!("Until {}.", time(end)));
         let at = incident.began.0;
@@ -180,7 +185,7 @@ mod tests {
             began: UnixMillis(0),
             ended: Some(UnixMillis(1_000)),
         };
-        let document = AtomDocument { base: "http://h", path: "/incidents.atom", subject: "feeds" };
+        let document = AtomFeedHead { base: "http://h", path: "/incidents.atom", subject: "feeds" };
         let incidents = [(FeedId::new("a").unwrap(), "A & B".to_owned(), incident)];
         let text = write_atom(&document, &incidents, UnixMillis(1_000));
         assert!(text.contains("<title>A &amp; B: stale</title>"), "{text}");

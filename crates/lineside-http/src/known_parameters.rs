@@ -54,7 +54,7 @@ const METHODS: [(&str, Method); 5] = [
 ];
 
 /// Replies to a refused request of a page.
-type RefusePage = fn(&Uri, &HeaderMap, Refusal) -> Response;
+type RefusalPageFn = fn(&Uri, &HeaderMap, Refusal) -> Response;
 
 /// The query parameters of every address.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct KnownParameters {
     /// Addresses with the most literal segments first.
     addresses: Vec<EndpointParameters>,
     page_values: Vec<PageParameterValues>,
-    refuse_page: RefusePage,
+    refuse_page: RefusalPageFn,
 }
 
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl KnownParameters {
     pub fn new(
         document: &Value,
         page_values: Vec<PageParameterValues>,
-        refuse_page: RefusePage,
+        refuse_page: RefusalPageFn,
     ) -> Self {
         let paths = document["paths"].as_object().into_iter().flatten();
         // Clients of the Centrifuge protocol append parameters of their own.
@@ -133,7 +133,7 @@ impl KnownParameters {
     }
 
     /// Returns the address that a request is for; `None` if the address takes any parameters.
-    fn find_endpoint(&self, method: &Method, path: &str) -> Option<&EndpointParameters> {
+    fn find_endpoint_parameters(&self, method: &Method, path: &str) -> Option<&EndpointParameters> {
         let method = if *method == Method::HEAD { &Method::GET } else { method };
         let has_method = |address: &&EndpointParameters| {
             address.method.as_ref().is_none_or(|known| known == method)
@@ -184,7 +184,7 @@ impl EndpointParameters {
                 if self.is_page && page_parameters::is_tracking_parameter(&name) {
                     continue;
                 }
-                return Err(self.refuse_unknown(&name));
+                return Err(self.unknown_parameter_refusal(&name));
             };
             if !known.is_list && seen.contains(&&*known.name) {
                 return Err(Refusal::RepeatedParameter(known.name.to_string()));
@@ -202,7 +202,7 @@ impl EndpointParameters {
                 (None, None) => return true,
                 (Some(rest), Some(_)) if rest.starts_with("{*") => return true,
                 (Some(template_segment), Some(given))
-                    if segment_matches(template_segment, given) => {}
+                    if matches_template_segment(template_segment, given) => {}
                 _ => return false,
             }
         }
@@ -215,7 +215,7 @@ impl EndpointParameters {
         })
     }
 
-    fn refuse_unknown(&self, name: &str) -> Refusal {
+    fn unknown_parameter_refusal(&self, name: &str) -> Refusal {
         let known: Vec<&str> = self.parameters.iter().map(|known| &*known.name).collect();
         let synonym = SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
         let synonym = synonym
@@ -230,7 +230,7 @@ impl EndpointParameters {
     }
 }
 
-fn segment_matches(template_segment: &str, given: &str) -> bool {
+fn matches_template_segment(template_segment: &str, given: &str) -> bool {
     match template_segment.split_once('{') {
         None => template_segment == given,
         Some((start, rest)) => {
@@ -257,7 +257,7 @@ pub async fn refuse_unknown_parameters(
 ) -> Response {
     let (method, uri) = (request.method(), request.uri());
     if let Some(query) = uri.query()
-        && let Some(address) = known.find_endpoint(method, uri.path())
+        && let Some(address) = known.find_endpoint_parameters(method, uri.path())
         && let Err(refusal) = known.check_query(address, query)
     {
         return match address.is_page {
@@ -295,7 +295,9 @@ mod tests {
     }
 
     fn check_method(method: &Method, path: &str, query: &str) -> Result<(), Refusal> {
-        known().find_endpoint(method, path).map_or(Ok(()), |address| address.check_query(query))
+        known()
+            .find_endpoint_parameters(method, path)
+            .map_or(Ok(()), |address| address.check_query(query))
     }
 
     #[track_caller]

@@ -7,17 +7,17 @@ use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use lineside_sync::real_time::Stopwatch;
+use lineside_sync::real_time::RealTimeStopwatch;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::admin;
-use super::errors::{Refusal, ServerFault};
+use super::errors::{Refusal, ServerFaultMarker};
 use super::limits;
 use super::reply::{ReplyPreferences, Representation};
 use super::{page_context, page_paths};
 use crate::app::App;
 use crate::http_metrics::EndpointFamily;
-use crate::request_count::RequestCount;
+use crate::request_count::UncountedRequest;
 
 /// Response headers that a page of another origin may read.
 const EXPOSED: &str = "Accept-Ranges, Age, Content-Disposition, Content-Encoding, Content-Length, Content-Range, \
@@ -28,19 +28,19 @@ const ENCRYPTED_ONLY: &str = "max-age=2592000";
 
 /// Marks a reply that pages of other sites may show in a frame; no other reply may be framed.
 #[derive(Debug, Clone, Copy)]
-pub struct EmbeddableReply;
+pub struct EmbeddableReplyMarker;
 
 /// Marks a request that names no host, or several.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct AmbiguousHost;
+pub(crate) struct AmbiguousHostMarker;
 
 /// Wraps the router in the layers that all replies share.
 pub fn wrap_router(router: Router, app: &App) -> Router {
     router
-        .layer(middleware::from_fn_with_state(app.clone(), page_context::provide_context))
+        .layer(middleware::from_fn_with_state(app.clone(), page_context::run_with_page_context))
         .layer(DefaultBodyLimit::max(limits::REQUEST_BODY_BYTES_MAX))
         .layer(CatchPanicLayer::custom(reply_to_panic))
-        .layer(middleware::from_fn_with_state(app.clone(), add_headers))
+        .layer(middleware::from_fn_with_state(app.clone(), add_cors_and_security_headers))
         .layer(middleware::from_fn_with_state(app.clone(), count_requests))
 }
 
@@ -53,23 +53,23 @@ fn reply_to_panic(panic: Box<dyn Any + Send>) -> Response {
 }
 
 async fn count_requests(State(app): State<App>, request: Request, next: Next) -> Response {
-    let stopwatch = Stopwatch::start();
+    let stopwatch = RealTimeStopwatch::start_stopwatch();
     let template = request.extensions().get::<MatchedPath>();
     let family = EndpointFamily::for_template(template.map(MatchedPath::as_str));
     let path = template.map(|path| path.as_str().to_owned());
     let response = next.run(request).await;
-    if response.extensions().get::<ServerFault>().is_some() {
+    if response.extensions().get::<ServerFaultMarker>().is_some() {
         let address = path.as_deref().unwrap_or_default();
         tracing::error!(address, "a request failed with status 500");
     }
     let mut response = response;
-    let count = RequestCount { family, duration: stopwatch.elapsed(), app };
+    let count = UncountedRequest { family, duration: stopwatch.elapsed(), app };
     response.extensions_mut().insert(count);
     response
 }
 
-fn check_request(request: &Request) -> Result<(), Refusal> {
-    if request.extensions().get::<AmbiguousHost>().is_some() {
+fn check_host_and_uri(request: &Request) -> Result<(), Refusal> {
+    if request.extensions().get::<AmbiguousHostMarker>().is_some() {
         return Err(Refusal::BadHost);
     }
     let uri = request.uri();
@@ -81,19 +81,23 @@ fn check_request(request: &Request) -> Result<(), Refusal> {
     text.map(|_| ()).map_err(|_| Refusal::InvalidUtf8)
 }
 
-async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Response {
+async fn add_cors_and_security_headers(
+    State(app): State<App>,
+    request: Request,
+    next: Next,
+) -> Response {
     let host = request.headers().get(header::HOST).cloned();
-    let is_public = app.config().server.cross_origin && is_public_path(request.uri().path());
+    let is_public = app.config().server.cross_origin && allows_cross_origin(request.uri().path());
     let preflight = request.method() == Method::OPTIONS
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    let mut response = match check_request(&request) {
+    let mut response = match check_host_and_uri(&request) {
         Ok(()) if preflight => StatusCode::NO_CONTENT.into_response(),
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };
     let is_page = is_html_page(response.headers());
-    let ancestors = match response.extensions().get::<EmbeddableReply>() {
-        Some(EmbeddableReply) => "*",
+    let ancestors = match response.extensions().get::<EmbeddableReplyMarker>() {
+        Some(EmbeddableReplyMarker) => "*",
         None => "'none'",
     };
     let headers = response.headers_mut();
@@ -113,7 +117,7 @@ async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Re
     set_header(headers, header::REFERRER_POLICY, "strict-origin-when-cross-origin");
     if is_page {
         let host = host.map(|host| (header::HOST, host)).into_iter().collect();
-        let policy = || page_policy(&app, &host, ancestors);
+        let policy = || page_content_security_policy(&app, &host, ancestors);
         headers.entry(header::CONTENT_SECURITY_POLICY).or_insert_with(policy);
         set_header(headers, HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
         let permissions = "geolocation=(self), camera=(), microphone=(), payment=(), usb=()";
@@ -124,7 +128,7 @@ async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Re
 
 /// Returns true if pages of other sites may read the address. Uploads belong to their uploader alone, and their reports
 /// reveal which hosts this server can reach.
-fn is_public_path(path: &str) -> bool {
+fn allows_cross_origin(path: &str) -> bool {
     !admin::is_admin_path(path) && !page_paths::is_upload_path(path)
 }
 
@@ -138,7 +142,7 @@ fn is_html_page(headers: &HeaderMap) -> bool {
 }
 
 /// Gives a page the features of every representation: an entity tag, conditional requests, a content coding.
-pub async fn represent_pages(
+pub async fn add_page_etag_and_compression(
     State(app): State<App>,
     preferences: ReplyPreferences,
     request: Request,
@@ -149,7 +153,7 @@ pub async fn represent_pages(
         return response;
     }
     let (mut parts, body) = response.into_parts();
-    let embeddable = parts.extensions.remove::<EmbeddableReply>();
+    let embeddable = parts.extensions.remove::<EmbeddableReplyMarker>();
     let Ok(body) = axum::body::to_bytes(body, limits::PAGE_BYTES_MAX).await else {
         tracing::error!("a page is larger than {} bytes", limits::PAGE_BYTES_MAX);
         return Refusal::Internal.into_response();
@@ -158,7 +162,7 @@ pub async fn represent_pages(
         return Refusal::Internal.into_response();
     };
     let mut reply =
-        Representation::new(kind, body).single_use().into_reply(&preferences, &app).await;
+        Representation::new(kind, body).mark_single_use().into_reply(&preferences, &app).await;
     // The length was that of the plain body. The page's other headers, `Cache-Control` above all, take precedence.
     parts.headers.remove(header::CONTENT_LENGTH);
     reply.headers_mut().extend(parts.headers);
@@ -171,7 +175,11 @@ pub async fn represent_pages(
 /// Returns the policy of this server's own pages: they may load themselves, the map's worker, and the sources of the
 /// operator's map. Style attributes are allowed for the colors of routes. The WebSocket is listed explicitly, because
 /// not every browser counts it as part of `'self'`; a proxy may terminate TLS, so both schemes are listed.
-fn page_policy(app: &App, request_headers: &HeaderMap, ancestors: &str) -> HeaderValue {
+fn page_content_security_policy(
+    app: &App,
+    request_headers: &HeaderMap,
+    ancestors: &str,
+) -> HeaderValue {
     let base = app.base_url(request_headers);
     let host = base.split("://").nth(1).and_then(|rest| rest.split('/').next());
     // The grammar of policies has no addresses in brackets.

@@ -75,26 +75,26 @@ use utoipa_axum::router::OpenApiRouter;
 pub use crate::idempotency::IdempotencyCache;
 pub use crate::render_slots::RenderSlots;
 pub use admission::{AdmissionControl, ConnectionLimits};
-pub use api::versions::{find_calendar_dataset, read_reports, read_versions};
-pub use blocking::{read_archive, run_blocking};
+pub use api::versions::{find_schedule_with_calendar, read_report_summaries, read_stored_versions};
+pub use blocking::{read_poll_archive, run_blocking};
 pub use encoding::CompressedBodies;
 pub use errors::Refusal;
 pub use known_parameters::{KnownParameters, refuse_unknown_parameters};
-pub use layers::{EmbeddableReply, represent_pages, wrap_router};
+pub use layers::{EmbeddableReplyMarker, add_page_etag_and_compression, wrap_router};
 pub use listener::{ListenerContext, serve_listener};
 pub use parameter_values::{PageParameterValues, ParameterValues};
 pub use parameters::QueryParameters;
-pub use parameters::bad_parameter;
-pub use prepared_replies::encoded_sizes;
+pub use parameters::bad_parameter_refusal;
+pub use prepared_replies::compressed_count_and_bytes;
 pub use proxies::TrustedProxies;
-pub use reply::{ReplyPreferences, Representation, producer_policy};
+pub use reply::{ReplyPreferences, Representation, producer_bytes_csp};
 pub use tls::ServerTls;
 
 use crate::app::App;
 
 /// Returns the routes that openapi.json describes.
 pub fn documented_routes(app: &App) -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(openapi::base_document())
+    OpenApiRouter::with_openapi(openapi::base_openapi_document())
         .merge(health::routes())
         .merge(proxy::routes())
         .merge(gbfs::routes())

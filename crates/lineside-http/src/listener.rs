@@ -13,8 +13,8 @@ use hyper::server::conn::http1;
 use hyper_util::rt::TokioTimer;
 use hyper_util::server::graceful::GracefulShutdown;
 use lineside_quality::shutdown::Shutdown;
-use lineside_sync::real_time::{run_within, sleep_for};
-use lineside_sync::stage::{self, WorkStage};
+use lineside_sync::real_time::{run_with_timeout, sleep_real_time};
+use lineside_sync::stage::{self, ThreadWorkStage};
 use lineside_wire::partition::PartitionSet;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -22,12 +22,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::admission::{AdmissionControl, ConnectionPermit};
-use super::connection::{ClientResolver, Http1Connection, Http2Connection, log_connection_end};
+use super::connection::{
+    Http1Connection, Http2Connection, ProxiedClientResolver, log_connection_end,
+};
 use super::limits;
 use super::proxies::{PeerAddress, TrustedProxies};
 use super::takeover;
 use super::tls::ServerTls;
-use super::unsent::SendBounds;
+use super::unsent::ConnectionSendLimits;
 use crate::app::App;
 
 /// Reply to a client beyond the limit, sent without parsing its request.
@@ -65,7 +67,7 @@ pub async fn serve_listener(
     sessions: Option<ListenerContext>,
     shutdown: Shutdown,
 ) {
-    let refusal = takeover::full_node_refusal().await;
+    let refusal = takeover::overloaded_refusal_bytes().await;
     let server = HttpServer::new(router, admission, sessions, refusal, shutdown.clone());
     let connections = TaskTracker::new();
     let graceful = GracefulShutdown::new();
@@ -92,7 +94,7 @@ pub async fn serve_listener(
         graceful.shutdown().await;
         connections.wait().await;
     };
-    if run_within(limits::CLOSE_TIMEOUT, all_ended).await.is_none() {
+    if run_with_timeout(limits::CLOSE_TIMEOUT, all_ended).await.is_none() {
         tracing::debug!(
             connections = connections.len(),
             "closing connections that did not end in time"
@@ -108,13 +110,13 @@ async fn wait_after_accept_error(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     if !matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
         tracing::warn!(%error, "cannot accept a connection");
-        sleep_for(limits::ACCEPT_PAUSE).await;
+        sleep_real_time(limits::ACCEPT_PAUSE).await;
     }
 }
 
 /// Returns true if the client starts with the HTTP/2 preface. hyper would wait for the first bytes without a timeout,
 /// so this function peeks at them instead.
-async fn begins_as_http2(socket: &TcpStream) -> io::Result<bool> {
+async fn starts_with_http2_preface(socket: &TcpStream) -> io::Result<bool> {
     const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     let mut first = [0; PREFACE.len()];
     loop {
@@ -126,7 +128,7 @@ async fn begins_as_http2(socket: &TcpStream) -> io::Result<bool> {
             return Ok(seen == PREFACE.len() && first == PREFACE);
         }
         // Only a part of the preface: peeked bytes stay readable, so readiness cannot signal the rest.
-        sleep_for(limits::PREFACE_PAUSE).await;
+        sleep_real_time(limits::PREFACE_PAUSE).await;
     }
 }
 
@@ -185,8 +187,8 @@ impl HttpServer {
     ) {
         let proxy = Some(peer.ip()).filter(|peer| self.proxies.is_trusted(*peer));
         let admitted = match proxy {
-            Some(_) => self.admission.admit_proxy(),
-            None => self.admission.admit_client(peer.ip()),
+            Some(_) => self.admission.admit_proxy_connection(),
+            None => self.admission.admit_client_connection(peer.ip()),
         };
         let Some(permit) = admitted else {
             self.refuse_connection(socket, connections);
@@ -198,10 +200,10 @@ impl HttpServer {
         }
         let peer = PeerAddress(peer.ip());
         let bounds = match proxy {
-            Some(_) => SendBounds::for_proxy(&self.admission),
-            None => SendBounds::for_client(&self.admission, peer.0),
+            Some(_) => ConnectionSendLimits::for_proxy(&self.admission),
+            None => ConnectionSendLimits::for_client(&self.admission, peer.0),
         };
-        let client = proxy.map(|proxy| ClientResolver {
+        let client = proxy.map(|proxy| ProxiedClientResolver {
             proxy,
             proxies: self.proxies.clone(),
             admission: Arc::clone(&self.admission),
@@ -220,7 +222,7 @@ impl HttpServer {
         let served = self.serve_connection(socket, permit, http1, http2);
         let cut = self.cut.clone();
         let served = async move { cut.run_until_cancelled(served).await };
-        connections.spawn(stage::run_in_stage(WorkStage::Http, served));
+        connections.spawn(stage::run_in_stage(ThreadWorkStage::Http, served));
     }
 
     /// Serves a connection in its version of HTTP, with TLS or without.
@@ -234,7 +236,12 @@ impl HttpServer {
         let accepting = self.tls.as_ref().map(|tls| tls.acceptor().clone());
         async move {
             let Some(acceptor) = accepting else {
-                return match run_within(limits::HEAD_TIMEOUT, begins_as_http2(&socket)).await {
+                return match run_with_timeout(
+                    limits::HEAD_TIMEOUT,
+                    starts_with_http2_preface(&socket),
+                )
+                .await
+                {
                     Some(Ok(true)) => http2.serve_socket(socket, http1.router, permit).await,
                     Some(Ok(false)) => {
                         drop(http2);
@@ -245,8 +252,8 @@ impl HttpServer {
             };
             // A handshake takes much more memory than the connection after it.
             let accepting =
-                Box::pin(stage::run_in_stage(WorkStage::Handshake, acceptor.accept(socket)));
-            let socket = match run_within(limits::HEAD_TIMEOUT, accepting).await {
+                Box::pin(stage::run_in_stage(ThreadWorkStage::Handshake, acceptor.accept(socket)));
+            let socket = match run_with_timeout(limits::HEAD_TIMEOUT, accepting).await {
                 Some(Ok(socket)) => Box::new(socket),
                 Some(Err(error)) => return log_connection_end(Some(error)),
                 None => return,
@@ -262,7 +269,8 @@ impl HttpServer {
 
     fn refuse_connection(&self, mut socket: TcpStream, connections: &TaskTracker) {
         // A client that expects TLS could not read the refusal.
-        let Some(permit) = self.admission.permit_refusal().filter(|_| self.tls.is_none()) else {
+        let Some(permit) = self.admission.acquire_refusal_permit().filter(|_| self.tls.is_none())
+        else {
             return;
         };
         connections.spawn(async move {
@@ -274,7 +282,7 @@ impl HttpServer {
                 _ = socket.write_all(REFUSAL).await;
                 _ = socket.shutdown().await;
             };
-            run_within(limits::REFUSAL_TIMEOUT, send_refusal).await;
+            run_with_timeout(limits::REFUSAL_TIMEOUT, send_refusal).await;
             drop(permit);
         });
     }

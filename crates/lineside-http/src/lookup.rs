@@ -7,7 +7,9 @@ use axum::response::Response;
 use http::StatusCode;
 use http_body::Body as _;
 use lineside_formats::Format;
-use lineside_ingest::{Dataset, Feed, FeedStatus, Network, NetworkState, ServedSnapshot, Snapshot};
+use lineside_ingest::{
+    Dataset, Feed, FeedBodySnapshot, FeedStatus, Network, NetworkState, ServedSnapshot,
+};
 
 use super::blocking::run_blocking;
 use super::errors::Refusal;
@@ -25,24 +27,24 @@ pub fn find_network(app: &App, id: &str) -> Result<Arc<Network>, Refusal> {
 }
 
 /// Returns the last good bytes of a feed, unless there are none or they are older than its `max_age`.
-pub fn served_snapshot(
+pub fn find_served_snapshot(
     app: &App,
     feed: &Feed,
     status: &FeedStatus,
 ) -> Result<Arc<ServedSnapshot>, Refusal> {
-    check_servable(app, feed, status, feed.current())
+    check_snapshot_servable(app, feed, status, feed.served_snapshot())
 }
 
 /// Returns the last good bytes as [`served_snapshot`] does, but as the producer sent them.
-pub fn original_snapshot(
+pub fn find_original_snapshot(
     app: &App,
     feed: &Feed,
     status: &FeedStatus,
 ) -> Result<Arc<ServedSnapshot>, Refusal> {
-    check_servable(app, feed, status, feed.received_snapshot())
+    check_snapshot_servable(app, feed, status, feed.producer_snapshot())
 }
 
-fn check_servable(
+fn check_snapshot_servable(
     app: &App,
     feed: &Feed,
     status: &FeedStatus,
@@ -61,20 +63,20 @@ fn check_servable(
 }
 
 /// Counts a reply with this feed's bytes in the feed's metrics.
-pub fn count_reply(
+pub fn count_feed_reply(
     feed: &Feed,
     preferences: &ReplyPreferences,
     reply: Result<Response, Refusal>,
 ) -> Result<Response, Refusal> {
     let status = reply.as_ref().ok().map(Response::status);
     let length = reply.as_ref().ok().and_then(|reply| reply.body().size_hint().exact());
-    let bytes = length.filter(|_| preferences.wants_body()).unwrap_or_default();
-    feed.metrics().count_reply(bytes, status == Some(StatusCode::NOT_MODIFIED));
+    let bytes = length.filter(|_| preferences.has_reply_body()).unwrap_or_default();
+    feed.metrics().count_http_reply(bytes, status == Some(StatusCode::NOT_MODIFIED));
     reply
 }
 
 /// Returns the time since the producer last sent or confirmed the bytes.
-pub fn snapshot_age(app: &App, status: &FeedStatus, snapshot: &Snapshot) -> Duration {
+pub fn snapshot_age(app: &App, status: &FeedStatus, snapshot: &FeedBodySnapshot) -> Duration {
     app.now().duration_since(status.last_success.unwrap_or(snapshot.fetched_at))
 }
 
@@ -87,7 +89,7 @@ pub fn find_decoded_feed(
     let feed = find_feed(app, id)?;
     match feed.format() {
         Some(format) if format.is_raw() || format.is_shared_mobility() => {
-            Err(refuse_format(id, format, expected))
+            Err(wrong_format_refusal(id, format, expected))
         }
         _ => Ok(feed),
     }
@@ -103,37 +105,41 @@ pub fn find_realtime_feed(
     let feed = find_feed(app, id)?;
     match feed.format() {
         Some(format) if format.is_realtime() => Ok(feed),
-        Some(format) => Err(refuse_format(id, format, expected)),
+        Some(format) => Err(wrong_format_refusal(id, format, expected)),
         None if feed.config().static_feed.is_some() => Ok(feed),
         None => Err(Refusal::NoData { feed: shorten_id(id), reason: feed.status().reason.clone() }),
     }
 }
 
 /// Finds the feed with this id, unless its format has nothing to show on a map.
-pub fn find_mapped_feed(app: &App, id: &str, expected: &'static str) -> Result<Arc<Feed>, Refusal> {
+pub fn find_feed_with_map_data(
+    app: &App,
+    id: &str,
+    expected: &'static str,
+) -> Result<Arc<Feed>, Refusal> {
     let feed = find_feed(app, id)?;
     match feed.format() {
-        Some(format) if format.is_raw() => Err(refuse_format(id, format, expected)),
+        Some(format) if format.is_raw() => Err(wrong_format_refusal(id, format, expected)),
         _ => Ok(feed),
     }
 }
 
 /// Finds the feed with this id, if it is a GBFS system.
-pub fn find_system(app: &App, id: &str, expected: &'static str) -> Result<Arc<Feed>, Refusal> {
+pub fn find_gbfs_system(app: &App, id: &str, expected: &'static str) -> Result<Arc<Feed>, Refusal> {
     let feed = find_feed(app, id)?;
     match feed.format() {
         Some(format) if format.is_shared_mobility() => Ok(feed),
-        Some(format) => Err(refuse_format(id, format, expected)),
+        Some(format) => Err(wrong_format_refusal(id, format, expected)),
         None => Err(Refusal::NoData { feed: shorten_id(id), reason: feed.status().reason.clone() }),
     }
 }
 
-fn refuse_format(id: &str, is: Format, expected: &'static str) -> Refusal {
+fn wrong_format_refusal(id: &str, is: Format, expected: &'static str) -> Refusal {
     Refusal::OtherFormat { feed: shorten_id(id), actual: is.as_str(), expected }
 }
 
 /// Runs `make` on a network's state for one of its feeds, off the socket threads because it takes a while.
-pub async fn export_state<T: Send + 'static>(
+pub async fn run_state_export<T: Send + 'static>(
     state: &Arc<NetworkState>,
     id: &str,
     make: impl FnOnce(&NetworkState, &str) -> Option<T> + Send + 'static,
@@ -144,22 +150,26 @@ pub async fn export_state<T: Send + 'static>(
 }
 
 /// Returns the time until the feed's next poll: its data cannot change before.
-pub fn feed_fresh_for(app: &App, status: &FeedStatus) -> Duration {
+pub fn time_until_next_poll(app: &App, status: &FeedStatus) -> Duration {
     status.next_poll.map_or(Duration::ZERO, |next| next.duration_since(app.now()))
 }
 
-/// Returns the shortest [`feed_fresh_for`] of a network's feeds.
-pub fn network_fresh_for(app: &App, network: &Network) -> Duration {
+/// Returns the shortest [`time_until_next_poll`] of a network's feeds.
+pub fn time_until_network_poll(app: &App, network: &Network) -> Duration {
     let feeds = network.feeds();
-    feeds.iter().map(|feed| feed_fresh_for(app, &feed.status())).min().unwrap_or_default()
+    feeds.iter().map(|feed| time_until_next_poll(app, &feed.status())).min().unwrap_or_default()
 }
 
 /// Returns the schedule in use in the network of the feed with this id.
-pub fn find_dataset(app: &App, id: &str, network: &Network) -> Result<Arc<Dataset>, Refusal> {
+pub fn find_schedule_dataset(
+    app: &App,
+    id: &str,
+    network: &Network,
+) -> Result<Arc<Dataset>, Refusal> {
     if let Some(dataset) = network.dataset() {
         return Ok(dataset);
     }
-    if let Some(refusal) = check_pending_schedule(network) {
+    if let Some(refusal) = schedule_not_loaded_refusal(network) {
         return Err(refusal);
     }
     let named = find_feed(app, id)?;
@@ -173,7 +183,7 @@ pub fn find_dataset(app: &App, id: &str, network: &Network) -> Result<Arc<Datase
 }
 
 /// Returns a refusal if a network's schedule is not loaded yet, as after a start: its contents are unknown until then.
-pub fn check_pending_schedule(network: &Network) -> Option<Refusal> {
+pub fn schedule_not_loaded_refusal(network: &Network) -> Option<Refusal> {
     let first = network.first_feed()?;
     let may_be_schedule = first.format().is_none_or(Format::is_schedule);
     let (feed, reason) = (first.id().to_string(), first.status().reason.clone());

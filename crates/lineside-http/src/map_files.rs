@@ -16,7 +16,7 @@ use lineside_sync::UnixMillis;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
 use super::errors::Refusal;
-use super::parameters::bad_parameter;
+use super::parameters::bad_parameter_refusal;
 use super::ranges::{self, RangeRequest};
 use super::reply::{ReplyPreferences, Representation};
 use crate::app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH};
@@ -31,54 +31,55 @@ const FRESH_FOR: Duration = Duration::from_secs(3600);
 pub fn router() -> Router<App> {
     Router::new()
         .route(BASE_MAP_PATH, get(get_base_map))
-        .route(MAP_STYLE_PATH, get(get_style))
-        .route(MAP_TILES_PATH, get(get_tiles))
+        .route(MAP_STYLE_PATH, get(get_map_style))
+        .route(MAP_TILES_PATH, get(get_map_tiles))
 }
 
 async fn get_base_map(
     State(app): State<App>,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let body = app.base_map().ok_or(Refusal::UnknownPath)?.clone();
+    let body = app.base_map_geojson().ok_or(Refusal::UnknownPath)?.clone();
     let kind = HeaderValue::from_static("application/geo+json");
-    let reply = Representation::new(kind, body).modified_at(Some(app.started_at()), app.now());
-    Ok(reply.fresh_for(FRESH_FOR).into_reply(&preferences, &app).await)
+    let reply =
+        Representation::new(kind, body).with_modified_time(Some(app.started_at()), app.now());
+    Ok(reply.with_freshness(FRESH_FOR).into_reply(&preferences, &app).await)
 }
 
-async fn get_style(
+async fn get_map_style(
     State(app): State<App>,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let Some(MapSource::File(path)) = &app.config().map.style else {
         return Err(Refusal::UnknownPath);
     };
-    let body = read_range(path, 0, STYLE_BYTES_MAX)
+    let body = read_file_range(path, 0, STYLE_BYTES_MAX)
         .await
-        .map_err(|error| unreadable_file(path, &error))?;
+        .map_err(|error| log_unreadable_file(path, &error))?;
     let kind = HeaderValue::from_static("application/json");
     Ok(Representation::new(kind, body).into_reply(&preferences, &app).await)
 }
 
-async fn get_tiles(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
+async fn get_map_tiles(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
     let Some(MapSource::File(path)) = &app.config().map.pmtiles else {
         return Err(Refusal::UnknownPath);
     };
-    let range = headers.get(header::RANGE).ok_or_else(missing_range)?;
-    reply_with_tiles(path, range, &headers)
+    let range = headers.get(header::RANGE).ok_or_else(missing_range_refusal)?;
+    reply_with_tile_range(path, range, &headers)
         .await
-        .unwrap_or_else(|error| Err(unreadable_file(path, &error)))
+        .unwrap_or_else(|error| Err(log_unreadable_file(path, &error)))
 }
 
-fn missing_range() -> Refusal {
-    bad_parameter("Range", "missing: the archive can only be read in ranges")
+fn missing_range_refusal() -> Refusal {
+    bad_parameter_refusal("Range", "missing: the archive can only be read in ranges")
 }
 
-fn unreadable_file(path: &Path, error: &io::Error) -> Refusal {
+fn log_unreadable_file(path: &Path, error: &io::Error) -> Refusal {
     tracing::warn!(path = %path.display(), %error, "a map file cannot be read");
     Refusal::UnknownPath
 }
 
-async fn reply_with_tiles(
+async fn reply_with_tile_range(
     path: &Path,
     range: &HeaderValue,
     headers: &HeaderMap,
@@ -94,12 +95,12 @@ async fn reply_with_tiles(
         return Ok(Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response()));
     }
     let length = usize::try_from(length).unwrap_or(usize::MAX);
-    let (first, last) = match limit_range(range, length) {
+    let (first, last) = match parse_limited_range(range, length) {
         RangeRequest::Part { first, last } => (first, last),
         RangeRequest::NotSatisfiable => return Ok(Err(Refusal::BadRange { length })),
-        RangeRequest::Whole => return Ok(Err(missing_range())),
+        RangeRequest::Whole => return Ok(Err(missing_range_refusal())),
     };
-    let body = read_range(path, first as u64, (last - first + 1) as u64).await?;
+    let body = read_file_range(path, first as u64, (last - first + 1) as u64).await?;
     let content_range = format!("bytes {first}-{last}/{length}");
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/vnd.pmtiles")),
@@ -115,7 +116,7 @@ async fn reply_with_tiles(
 }
 
 /// Parses a range and shortens it to the largest reply.
-fn limit_range(range: &HeaderValue, length: usize) -> RangeRequest {
+fn parse_limited_range(range: &HeaderValue, length: usize) -> RangeRequest {
     match ranges::parse_range(range, length) {
         RangeRequest::Part { first, last } => {
             RangeRequest::Part { first, last: last.min(first.saturating_add(PIECE_BYTES_MAX - 1)) }
@@ -124,7 +125,7 @@ fn limit_range(range: &HeaderValue, length: usize) -> RangeRequest {
     }
 }
 
-async fn read_range(path: &Path, start: u64, length: u64) -> io::Result<Bytes> {
+async fn read_file_range(path: &Path, start: u64, length: u64) -> io::Result<Bytes> {
     let mut file = tokio::fs::File::open(path).await?;
     file.seek(SeekFrom::Start(start)).await?;
     let mut body = Vec::new();
@@ -139,7 +140,11 @@ mod tests {
     #[test]
     fn a_range_is_limited_to_the_archive_and_the_maximum_length() {
         let check = |range, length, expect| {
-            assert_eq!(limit_range(&HeaderValue::from_static(range), length), expect, "{range}");
+            assert_eq!(
+                parse_limited_range(&HeaderValue::from_static(range), length),
+                expect,
+                "{range}"
+            );
         };
         check("bytes=0-99", 1000, RangeRequest::Part { first: 0, last: 99 });
         check("bytes=900-", 1000, RangeRequest::Part { first: 900, last: 999 });

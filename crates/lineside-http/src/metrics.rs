@@ -14,7 +14,7 @@ use lineside_ingest::PollStage;
 use lineside_quality::notification_counts::NotificationCounts;
 use lineside_quality::reports;
 use lineside_store::StoreMetrics;
-use lineside_wire::partition::CloseReason;
+use lineside_wire::partition::ConnectionCloseReason;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::{prometheus_protobuf, text};
 use prometheus_client::metrics::counter::Counter;
@@ -95,7 +95,7 @@ fn encode_open_metrics(registry: &Registry) -> String {
 
 fn build_registry(app: &App) -> Registry {
     let mut registry = Registry::with_prefix("lineside");
-    register_http(&mut registry, app.metrics());
+    register_http(&mut registry, app.http_metrics());
     register_partitions(&mut registry, app);
     register_admission(&mut registry, app.admission());
     let subscriptions: Gauge = Gauge::default();
@@ -110,13 +110,20 @@ fn build_registry(app: &App) -> Registry {
     register_service_ends(&mut registry, app);
     register_inboxes(&mut registry, app);
     register_settings(&mut registry, app);
-    queues::register_queue(&mut registry, &queues::SCHEDULES, app.reports().queue_stats());
+    queues::register_queue(
+        &mut registry,
+        &queues::SCHEDULES,
+        app.latest_reports().validation_queue_stats(),
+    );
     queues::register_queue(
         &mut registry,
         &queues::VALIDATORS,
-        app.external_validators().queue_stats(),
+        app.external_validators().run_queue_stats(),
     );
-    register_message_checks(&mut registry, app.reports().message_checker().check_counts());
+    register_message_checks(
+        &mut registry,
+        app.latest_reports().message_checker().message_check_counts(),
+    );
     register_notifications(&mut registry, app.notification_counts());
     if let Some(store) = app.store() {
         register_store(&mut registry, store.metrics());
@@ -150,8 +157,9 @@ fn register_partitions(registry: &mut Registry, app: &App) {
     let partitions = app.partitions().metrics();
     let closed: Family<ReasonLabel, Counter> = Family::default();
     // Each reason is exported from the start, so that a rate over it has a first value.
-    for why in CloseReason::ALL {
-        let n = partitions.closed_count(why) + app.metrics().closed[why as usize].get();
+    for why in ConnectionCloseReason::ALL {
+        let n =
+            partitions.closed_connection_count(why) + app.http_metrics().closed[why as usize].get();
         closed.get_or_create(&ReasonLabel { reason: why.metric_label() }).inc_by(n);
     }
     registry.register("wire_closed", "Closed sessions, by reason", closed);
@@ -160,12 +168,12 @@ fn register_partitions(registry: &mut Registry, app: &App) {
         (
             "wire_pending_connections",
             "New connections waiting for their partition",
-            partitions.pending_connections(),
+            partitions.pending_connection_count(),
         ),
         (
             "wire_pending_snapshots",
             "Sessions waiting for a full state",
-            partitions.pending_snapshots(),
+            partitions.waiting_for_state_count(),
         ),
     ];
     for (name, help, value) in gauges {
@@ -174,7 +182,7 @@ fn register_partitions(registry: &mut Registry, app: &App) {
         registry.register(name, help, gauge);
     }
     let help = "Writes that were blocked by a full socket buffer";
-    registry.register("wire_blocked", help, counter_with_value(partitions.blocked_count()));
+    registry.register("wire_blocked", help, counter_with_value(partitions.blocked_write_count()));
 }
 
 fn register_admission(registry: &mut Registry, admission: &AdmissionControl) {
@@ -182,7 +190,7 @@ fn register_admission(registry: &mut Registry, admission: &AdmissionControl) {
     open.set(i64::from(admission.open_connections()));
     registry.register("http_connections", "Open HTTP connections", open);
     let refused: Family<ReasonLabel, Counter> = Family::default();
-    for (reason, count) in admission.refused_counts() {
+    for (reason, count) in admission.refusal_counts_by_limit() {
         refused.get_or_create(&ReasonLabel { reason }).inc_by(count);
     }
     let unsent: Gauge = Gauge::default();
@@ -190,7 +198,7 @@ fn register_admission(registry: &mut Registry, admission: &AdmissionControl) {
     let help = "Unsent bytes of replies that were generated for one request";
     registry.register("http_unsent_bytes", help, unsent);
     let shared: Gauge = Gauge::default();
-    shared.set(i64::try_from(admission.unsent_budget().shared_bytes()).unwrap_or(i64::MAX));
+    shared.set(i64::try_from(admission.unsent_budget().unread_shared_bytes()).unwrap_or(i64::MAX));
     let help = "Unsent bytes of feed data that is no longer current";
     registry.register("http_unsent_shared_bytes", help, shared);
     let help = "Refused connections and replies, by limit";
@@ -262,11 +270,11 @@ fn register_hub(registry: &mut Registry, hub: &lineside_hub::HubMetrics) {
 
 fn register_settings(registry: &mut Registry, app: &App) {
     let reads: Family<OutcomeLabel, Counter> = Family::default();
-    for (outcome, n) in app.settings().reload_counts() {
+    for (outcome, n) in app.live_settings().reload_counts() {
         reads.get_or_create(&OutcomeLabel { outcome }).inc_by(n);
     }
     registry.register("config_reloads", "Configuration reloads, by outcome", reads);
-    let state = app.settings().reload_state();
+    let state = app.live_settings().reload_state();
     let refused: Gauge = Gauge::default();
     refused.set(i64::from(state.rejected.is_some()));
     let help = "1 while the configuration file is invalid and an older version applies";
@@ -286,7 +294,7 @@ fn register_settings(registry: &mut Registry, app: &App) {
 
 fn register_uploads(registry: &mut Registry, app: &App) {
     let open: Gauge = Gauge::default();
-    open.set(i64::try_from(app.uploads().count_active()).unwrap_or(i64::MAX));
+    open.set(i64::try_from(app.upload_service().count_active()).unwrap_or(i64::MAX));
     let help = "Uploaded files that are being received, queued or validated";
     registry.register("uploads_pending", help, open);
 }
@@ -296,7 +304,7 @@ fn register_latencies(registry: &mut Registry, app: &App) {
     let delivery = LatencyHistograms::without_labels(app.hub().delivery_time_snapshot());
     registry.register("wire_delivery_seconds", help, delivery);
     let histogram_for = |stage: PollStage| {
-        (StageLabel { stage: stage.name() }, app.ingest().stage_durations(stage))
+        (StageLabel { stage: stage.stage_name() }, app.ingest().poll_stage_durations(stage))
     };
     let stages = LatencyHistograms::from_labeled(PollStage::ALL.map(histogram_for).into());
     registry.register("ingest_stage_seconds", "Duration of each stage of a poll", stages);
@@ -372,7 +380,7 @@ fn register_notifications(registry: &mut Registry, counts: &NotificationCounts) 
 }
 
 /// Returns the label of a poll's outcome. Statuses are labeled by their class, since a producer may send any status.
-fn outcome_label(outcome: &str) -> String {
+fn poll_outcome_label(outcome: &str) -> String {
     let class = outcome.strip_prefix("http_").and_then(|status| status.chars().next());
     class.map_or_else(|| outcome.to_owned(), |class| format!("http_{class}xx"))
 }
@@ -392,11 +400,12 @@ fn register_feeds(registry: &mut Registry, app: &App) {
     let states: Family<FeedStateLabels, Gauge> = Family::default();
     let served: [Family<FeedLabel, Counter>; 3] = Default::default();
     for feed in app.ingest().feeds() {
-        let status = feed.status_with_files();
+        let status = feed.status_including_files();
         let id = feed.config().id.as_str().to_owned();
         let label = FeedLabel { feed: id.clone() };
         for (outcome, count) in &status.outcomes {
-            let labels = FeedOutcomeLabels { feed: id.clone(), outcome: outcome_label(outcome) };
+            let labels =
+                FeedOutcomeLabels { feed: id.clone(), outcome: poll_outcome_label(outcome) };
             fetches.get_or_create(&labels).inc_by(*count);
         }
         if let Some(at) = status.last_success {
@@ -435,7 +444,7 @@ fn register_feeds(registry: &mut Registry, app: &App) {
 fn register_service_ends(registry: &mut Registry, app: &App) {
     let ends: Family<FeedLabel, Gauge> = Family::default();
     for feed in app.ingest().feeds() {
-        let Some(end) = feed.service_window().and_then(|window| window.end_of_service()) else {
+        let Some(end) = feed.service_date_range().and_then(|window| window.end_time()) else {
             continue;
         };
         let label = FeedLabel { feed: feed.config().id.as_str().to_owned() };
@@ -453,7 +462,7 @@ fn register_inboxes(registry: &mut Registry, app: &App) {
         let Some(inbox) = feed.inbox() else { continue };
         let label = FeedLabel { feed: feed.config().id.as_str().to_owned() };
         bytes.get_or_create(&label).set(inbox.pending_bytes().cast_signed());
-        refused.get_or_create(&label).inc_by(inbox.refused_count());
+        refused.get_or_create(&label).inc_by(inbox.refused_delivery_count());
     }
     let help = "Bytes of deliveries that are being received, queued or read";
     registry.register("ingest_inbox_bytes", help, bytes);
@@ -467,7 +476,7 @@ mod tests {
 
     #[test]
     fn statuses_are_counted_by_their_class() {
-        let labels = ["new", "timeout", "http_404", "http_499", "http_503"].map(outcome_label);
+        let labels = ["new", "timeout", "http_404", "http_499", "http_503"].map(poll_outcome_label);
         assert_eq!(labels, ["new", "timeout", "http_4xx", "http_4xx", "http_5xx"]);
     }
 }

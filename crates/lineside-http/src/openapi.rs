@@ -27,7 +27,7 @@ pub const PATH: &str = "/api/v1/openapi.json";
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// Returns the description without any operation.
-pub fn base_document() -> OpenApi {
+pub fn base_openapi_document() -> OpenApi {
     let licence = LicenseBuilder::new().name("MIT OR Apache-2.0").build();
     let info = InfoBuilder::new()
         .title("Lineside")
@@ -51,12 +51,12 @@ pub fn base_document() -> OpenApi {
 pub struct ApiDescription {
     document: Value,
     /// The last filled form, which stays until the examples change.
-    filled: Mutex<Option<Arc<FilledDescription>>>,
+    filled: Mutex<Option<Arc<DescriptionWithExamples>>>,
 }
 
 /// The description with examples from this server's data.
 #[derive(Debug)]
-pub struct FilledDescription {
+pub struct DescriptionWithExamples {
     /// The OpenAPI document.
     pub document: Value,
     body: Bytes,
@@ -78,7 +78,7 @@ impl ApiDescription {
     }
 
     /// Returns the description with examples from the current data.
-    pub async fn fill_examples(&self, app: &App) -> Arc<FilledDescription> {
+    pub async fn fill_examples(&self, app: &App) -> Arc<DescriptionWithExamples> {
         let examples = ApiExamples::for_app(app).await;
         let mut filled = self.filled.lock();
         if let Some(current) = filled.as_ref().filter(|current| current.examples == examples) {
@@ -86,7 +86,8 @@ impl ApiDescription {
         }
         let document = examples.fill_document(&self.document);
         let body = Bytes::from(format!("{document:#}"));
-        let description = FilledDescription { document, body, examples, filled_at: app.now() };
+        let description =
+            DescriptionWithExamples { document, body, examples, filled_at: app.now() };
         Arc::clone(filled.insert(Arc::new(description)))
     }
 }
@@ -99,7 +100,7 @@ pub fn router(description: Arc<ApiDescription>) -> Router<App> {
             let filled = description.fill_examples(&app).await;
             let kind = HeaderValue::from_static("application/json");
             Representation::new(kind, filled.body.clone())
-                .modified_at(Some(filled.filled_at), app.now())
+                .with_modified_time(Some(filled.filled_at), app.now())
                 .into_reply(&preferences, &app)
                 .await
         }),

@@ -8,14 +8,14 @@ use std::time::Duration;
 use lineside_config::times::format_rfc3339;
 use lineside_hub::Hub;
 use lineside_ingest::Feed;
-use lineside_sync::real_time::sleep_for;
+use lineside_sync::real_time::sleep_real_time;
 use lineside_sync::{Clock, RealClock};
 
 use crate::app::App;
-use crate::encoded_sizes;
+use crate::compressed_count_and_bytes;
 use crate::ops::dashboard::DashboardSnapshot;
 use crate::ops::feed_overview::CacheUsage;
-use crate::ops::feed_overview::{FeedContext, FeedOverview, round_to};
+use crate::ops::feed_overview::{FeedOverview, FeedOverviewInputs, round_to_digits};
 use crate::ops::node_overview::{FeedStateCounts, NodeOverview, NodeSample};
 use crate::ops::process;
 use crate::ops::quantiles::QuantileWindow;
@@ -74,24 +74,31 @@ impl MetricsCollector {
             at: now,
             requests,
             deliveries: app.hub().metrics().deliveries_total,
-            answered: app.metrics().request_count(),
+            answered: app.http_metrics().request_count(),
             cpu: process::cpu_time(),
         };
-        let sample = self.collect_sample(app, &counted, &overviews);
+        let sample = self.collect_node_sample(app, &counted, &overviews);
         self.previous = Some(counted);
         DashboardSnapshot::next_snapshot(before, sample.at, overviews, node, sample)
     }
 
     fn collect_feeds(&self, feeds: &[Arc<Feed>], app: &App, now: Duration) -> Vec<FeedOverview> {
-        let (subscribers, reports, wall) = (count_subscribers(app.hub()), app.reports(), app.now());
+        let (subscribers, reports, wall) =
+            (count_subscribers(app.hub()), app.latest_reports(), app.now());
         let overviews = feeds.iter().map(|feed| {
             let requests =
                 self.previous.as_ref().and_then(|it| it.requests.get(feed.id().as_str()));
             let elapsed = self.elapsed_since_previous(now).unwrap_or_default();
             let requests = requests.copied();
-            let cache = cache_usage(feed);
-            let seen =
-                FeedContext { requests, elapsed, subscribers: &subscribers, wall, reports, cache };
+            let cache = feed_cache_usage(feed);
+            let seen = FeedOverviewInputs {
+                requests,
+                elapsed,
+                subscribers: &subscribers,
+                wall,
+                reports,
+                cache,
+            };
             FeedOverview::from_feed(feed, &seen)
         });
         overviews.collect()
@@ -101,19 +108,20 @@ impl MetricsCollector {
         self.previous.as_ref().map(|before| now.saturating_sub(before.at))
     }
 
-    fn collect_sample(
+    fn collect_node_sample(
         &mut self,
         app: &App,
         counted: &PreviousCounters,
         feeds: &[FeedOverview],
     ) -> NodeSample {
-        let delivery =
-            self.delivery_times.take_quantiles(&app.hub().delivery_time_snapshot(), [0.5, 0.99]);
+        let delivery = self
+            .delivery_times
+            .quantiles_since_last(&app.hub().delivery_time_snapshot(), [0.5, 0.99]);
         let before = self.previous.as_ref();
         let seconds = self.elapsed_since_previous(counted.at).map(|elapsed| elapsed.as_secs_f64());
         let rate = |now: u64, before: Option<u64>| match (before, seconds) {
             (Some(before), Some(seconds)) if seconds > 0.0 => {
-                round_to(now.saturating_sub(before) as f64 / seconds, 10.0)
+                round_to_digits(now.saturating_sub(before) as f64 / seconds, 10.0)
             }
             _ => 0.0,
         };
@@ -121,7 +129,7 @@ impl MetricsCollector {
             let used = counted.cpu?.saturating_sub(before?.cpu?).as_secs_f64();
             seconds
                 .filter(|seconds| *seconds > 0.0)
-                .map(|seconds| round_to(used / seconds, 1_000.0))
+                .map(|seconds| round_to_digits(used / seconds, 1_000.0))
         };
         let hub = app.hub().metrics();
         let in_seconds = |time: Duration| time.as_secs_f64();
@@ -137,7 +145,12 @@ impl MetricsCollector {
             delivery_p99: delivery.map(|[_, p99]| in_seconds(p99)),
             memory: process::resident_bytes(),
             cpu: cpu(),
-            mailboxes: app.partitions().metrics().pending_connections().try_into().unwrap_or(0),
+            mailboxes: app
+                .partitions()
+                .metrics()
+                .pending_connection_count()
+                .try_into()
+                .unwrap_or(0),
             cache: feeds.iter().map(|feed| feed.cache.bytes).sum(),
         }
     }
@@ -154,12 +167,12 @@ pub async fn run_collector(app: App) {
             collections_since = 0;
             let ops = app.ops_dashboard();
             let number = ops.begun_collections.fetch_add(1, Ordering::AcqRel) + 1;
-            collector = collect_once(&app, collector).await;
+            collector = collect_snapshot_blocking(&app, collector).await;
             ops.published_collection.store(number, Ordering::Release);
             ops.snapshot_published.notify_waiters();
         }
         tokio::select! {
-            () = sleep_for(WATCHED_INTERVAL) => {}
+            () = sleep_real_time(WATCHED_INTERVAL) => {}
             () = app.ops_dashboard().refresh_requested.notified() => collections_since = UNWATCHED_EVERY,
             () = app.shutdown().wait_until_draining() => {}
         }
@@ -167,7 +180,7 @@ pub async fn run_collector(app: App) {
 }
 
 /// Collects one snapshot on a blocking thread: with many feeds and rooms this takes long.
-async fn collect_once(app: &App, mut collector: MetricsCollector) -> MetricsCollector {
+async fn collect_snapshot_blocking(app: &App, mut collector: MetricsCollector) -> MetricsCollector {
     let app = app.clone();
     let collect = move || {
         let board = collector.collect_snapshot(&app, &app.ops_dashboard().current_snapshot());
@@ -180,8 +193,8 @@ async fn collect_once(app: &App, mut collector: MetricsCollector) -> MetricsColl
     })
 }
 
-fn cache_usage(feed: &Feed) -> CacheUsage {
-    let parts = feed.own_gbfs_files();
+fn feed_cache_usage(feed: &Feed) -> CacheUsage {
+    let parts = feed.distinct_gbfs_files();
     let all = parts.iter().map(|part| &*part.feed).chain([feed]).map(file_cache_usage);
     all.fold(CacheUsage::default(), |sum, one| CacheUsage {
         representations: sum.representations + one.representations,
@@ -190,9 +203,9 @@ fn cache_usage(feed: &Feed) -> CacheUsage {
 }
 
 fn file_cache_usage(feed: &Feed) -> CacheUsage {
-    let Some(served) = feed.current() else { return CacheUsage::default() };
+    let Some(served) = feed.served_snapshot() else { return CacheUsage::default() };
     let plain = served.snapshot().bytes.len();
-    let (representations, bytes) = encoded_sizes(&served);
+    let (representations, bytes) = compressed_count_and_bytes(&served);
     CacheUsage { representations: representations + 1, bytes: bytes + plain }
 }
 
@@ -200,7 +213,7 @@ fn file_cache_usage(feed: &Feed) -> CacheUsage {
 /// its feed.
 fn count_subscribers(hub: &Hub) -> HashMap<String, u64> {
     let mut subscribers: HashMap<String, u64> = HashMap::new();
-    hub.for_each_room(|channel, n| {
+    hub.for_each_public_room(|channel, n| {
         let mut words = channel.decoded_segments();
         if let (Some(kind), Some(feed)) = (words.next(), words.next())
             && FEED_PREFIXES.contains(&&*kind)

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use lineside_ingest::MemoryFile;
-use lineside_sync::real_time::sleep_for;
+use lineside_sync::real_time::sleep_real_time;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::ServerConnection;
@@ -21,29 +21,29 @@ use crate::unsent_budget::UnsentBudget;
 
 /// Measures how fast a reader reads the bytes that wait for it: once per timeout, and more often in case too many bytes
 /// wait for all readers together.
-pub(crate) struct SendPace {
+pub(crate) struct ClientReadRate {
     timeout: Duration,
     unsent: Arc<UnsentBudget>,
-    wait: Option<SendWait>,
+    wait: Option<ReadRateMeasurement>,
 }
 
 /// The measurement while bytes wait for the reader.
-struct SendWait {
-    next_sample: Timer,
-    samples: PaceSamples,
+struct ReadRateMeasurement {
+    next_sample: BoxedTimer,
+    samples: ReadRateSamples,
     /// Time of the next check of the rate under pressure.
-    next_check: Timer,
+    next_check: BoxedTimer,
     taken_at_check: u64,
 }
 
-type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
+type BoxedTimer = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl SendWait {
+impl ReadRateMeasurement {
     fn new(timeout: Duration, taken: u64) -> Self {
         Self {
-            next_sample: Box::pin(sleep_for(timeout)),
-            samples: PaceSamples::new(taken),
-            next_check: Box::pin(sleep_for(limits::PRESSURE_INTERVAL)),
+            next_sample: Box::pin(sleep_real_time(timeout)),
+            samples: ReadRateSamples::new(taken),
+            next_check: Box::pin(sleep_real_time(limits::PRESSURE_INTERVAL)),
             taken_at_check: taken,
         }
     }
@@ -56,14 +56,14 @@ impl SendWait {
     }
 }
 
-impl SendPace {
+impl ClientReadRate {
     /// Creates the measurement; a reader may read nothing for `timeout`.
     pub(crate) fn new(timeout: Duration, unsent: Arc<UnsentBudget>) -> Self {
         Self { timeout, unsent, wait: None }
     }
 
     /// Resets the measurement when no bytes wait for the reader.
-    pub(crate) fn reset(&mut self) {
+    pub(crate) fn reset_measurement(&mut self) {
         self.wait = None;
     }
 
@@ -73,18 +73,18 @@ impl SendPace {
     /// bytes that the reader has read since the connection began.
     pub(crate) fn is_too_slow(&mut self, cx: &mut Context<'_>, taken: impl Fn() -> u64) -> bool {
         let timeout = self.timeout;
-        let wait = self.wait.get_or_insert_with(|| SendWait::new(timeout, taken()));
+        let wait = self.wait.get_or_insert_with(|| ReadRateMeasurement::new(timeout, taken()));
         while wait.next_sample.as_mut().poll(cx).is_ready() {
             if wait.samples.is_too_slow(taken(), timeout) {
                 return true;
             }
-            wait.next_sample = Box::pin(sleep_for(timeout));
+            wait.next_sample = Box::pin(sleep_real_time(timeout));
         }
         while wait.next_check.as_mut().poll(cx).is_ready() {
             if wait.is_slow_under_pressure(taken()) && self.unsent.is_under_pressure() {
                 return true;
             }
-            wait.next_check = Box::pin(sleep_for(limits::PRESSURE_INTERVAL));
+            wait.next_check = Box::pin(sleep_real_time(limits::PRESSURE_INTERVAL));
         }
         false
     }
@@ -92,12 +92,12 @@ impl SendPace {
 
 /// Bytes that a reader had read at the last two samples.
 #[derive(Debug, Clone, Copy)]
-struct PaceSamples {
+struct ReadRateSamples {
     previous: Option<u64>,
     last: u64,
 }
 
-impl PaceSamples {
+impl ReadRateSamples {
     fn new(taken: u64) -> Self {
         Self { previous: None, last: taken }
     }
@@ -125,7 +125,7 @@ pub(crate) struct SocketActivity {
 
 impl SocketActivity {
     /// Returns true if the socket accepts no bytes at the moment, and the number of times that it did not.
-    pub(crate) fn blocked_state(&self) -> (bool, u64) {
+    pub(crate) fn is_blocked_and_block_count(&self) -> (bool, u64) {
         (self.is_blocked.load(Relaxed), self.n_blocked.load(Relaxed))
     }
 
@@ -135,32 +135,32 @@ impl SocketActivity {
     }
 
     /// Returns the counter of open streams.
-    pub(crate) fn open_streams(&self) -> &AtomicUsize {
+    pub(crate) fn open_stream_counter(&self) -> &AtomicUsize {
         &self.n_streams
     }
 }
 
 /// A connection whose writes fail with [`io::ErrorKind::TimedOut`] if the client is too slow.
-pub(crate) struct PacedSocket<C> {
+pub(crate) struct ReadRateCheckedSocket<C> {
     socket: C,
-    pace: SendPace,
+    pace: ClientReadRate,
     /// Bytes written to the kernel, or to TLS.
     written: u64,
     activity: Arc<SocketActivity>,
 }
 
-impl<C: HttpSocket> PacedSocket<C> {
+impl<C: HttpSocket> ReadRateCheckedSocket<C> {
     pub(crate) fn new(socket: C, timeout: Duration, unsent: Arc<UnsentBudget>) -> Self {
-        let (pace, activity) = (SendPace::new(timeout, unsent), Arc::default());
+        let (pace, activity) = (ClientReadRate::new(timeout, unsent), Arc::default());
         Self { socket, pace, written: 0, activity }
     }
 
-    pub(crate) fn activity(&self) -> &Arc<SocketActivity> {
+    pub(crate) fn socket_activity(&self) -> &Arc<SocketActivity> {
         &self.activity
     }
 
     /// Passes on the result of a write or flush; a wait that is too long becomes an error.
-    fn check_pace<T>(
+    fn fail_if_client_too_slow<T>(
         &mut self,
         cx: &mut Context<'_>,
         done: Poll<io::Result<T>>,
@@ -180,7 +180,7 @@ impl<C: HttpSocket> PacedSocket<C> {
         Poll::Pending
     }
 
-    fn after_write(
+    fn record_write(
         &mut self,
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
@@ -189,11 +189,11 @@ impl<C: HttpSocket> PacedSocket<C> {
             self.written += n as u64;
             self.activity.written.store(self.written, Relaxed);
         }
-        self.check_pace(cx, written)
+        self.fail_if_client_too_slow(cx, written)
     }
 }
 
-impl<C: HttpSocket> AsyncRead for PacedSocket<C> {
+impl<C: HttpSocket> AsyncRead for ReadRateCheckedSocket<C> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -203,14 +203,14 @@ impl<C: HttpSocket> AsyncRead for PacedSocket<C> {
     }
 }
 
-impl<C: HttpSocket> AsyncWrite for PacedSocket<C> {
+impl<C: HttpSocket> AsyncWrite for ReadRateCheckedSocket<C> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
-        self.after_write(cx, written)
+        self.record_write(cx, written)
     }
 
     fn poll_write_vectored(
@@ -219,7 +219,7 @@ impl<C: HttpSocket> AsyncWrite for PacedSocket<C> {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write_vectored(cx, pieces);
-        self.after_write(cx, written)
+        self.record_write(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -229,18 +229,18 @@ impl<C: HttpSocket> AsyncWrite for PacedSocket<C> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.socket).poll_flush(cx);
         if flushed.is_ready() {
-            self.pace.reset();
+            self.pace.reset_measurement();
         }
-        self.check_pace(cx, flushed)
+        self.fail_if_client_too_slow(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let ended = Pin::new(&mut self.socket).poll_shutdown(cx);
-        self.check_pace(cx, ended)
+        self.fail_if_client_too_slow(cx, ended)
     }
 }
 
-impl<C: HttpSocket> HttpSocket for PacedSocket<C> {
+impl<C: HttpSocket> HttpSocket for ReadRateCheckedSocket<C> {
     fn into_parts(self) -> io::Result<(std::net::TcpStream, Option<Box<ServerConnection>>)> {
         self.socket.into_parts()
     }
@@ -256,7 +256,7 @@ impl<C: HttpSocket> HttpSocket for PacedSocket<C> {
         file: &MemoryFile,
     ) -> Poll<io::Result<usize>> {
         let written = self.socket.poll_write_file(cx, pieces, file);
-        self.after_write(cx, written)
+        self.record_write(cx, written)
     }
 }
 
@@ -268,7 +268,7 @@ mod tests {
 
     /// Returns the number of timeouts after which a reader of this rate is too slow.
     fn timeouts_until_too_slow(bytes_per_timeout: u64) -> Option<u64> {
-        let mut samples = PaceSamples::new(1_000_000);
+        let mut samples = ReadRateSamples::new(1_000_000);
         (1..20).find(|n| samples.is_too_slow(1_000_000 + n * bytes_per_timeout, TIMEOUT))
     }
 
@@ -282,7 +282,7 @@ mod tests {
 
     #[tokio::test]
     async fn under_pressure_a_reader_must_read_a_minimum_between_checks() {
-        let mut wait = SendWait::new(TIMEOUT, 1_000);
+        let mut wait = ReadRateMeasurement::new(TIMEOUT, 1_000);
         assert!(!wait.is_slow_under_pressure(1_000 + (64 << 10)));
         assert!(wait.is_slow_under_pressure(1_000 + (127 << 10)));
         assert!(wait.is_slow_under_pressure(1_000 + (127 << 10)));

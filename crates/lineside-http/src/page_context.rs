@@ -24,7 +24,11 @@ pub struct PageContext {
 }
 
 /// Handles a request within its context.
-pub async fn provide_context(State(app): State<App>, request: Request, next: Next) -> Response {
+pub async fn run_with_page_context(
+    State(app): State<App>,
+    request: Request,
+    next: Next,
+) -> Response {
     let host = request.headers().get(header::HOST).cloned();
     let context = PageContext { app, uri: request.uri().clone(), host };
     CONTEXT.scope(context, next.run(request)).await
@@ -32,7 +36,7 @@ pub async fn provide_context(State(app): State<App>, request: Request, next: Nex
 
 /// Runs `work` within the current context, also on another thread.
 pub fn bind_page_context<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
-    let context = current_context();
+    let context = current_page_context();
     move || match context {
         Some(context) => CONTEXT.sync_scope(context, work),
         None => work(),
@@ -40,13 +44,14 @@ pub fn bind_page_context<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
 }
 
 /// Returns the context of the current request; `None` outside of the router, as in unit tests.
-pub fn current_context() -> Option<PageContext> {
+pub fn current_page_context() -> Option<PageContext> {
     CONTEXT.try_with(PageContext::clone).ok()
 }
 
 /// Returns the operator's name, logo and links.
-pub fn current_site() -> SiteConfig {
-    current_context().map_or_else(SiteConfig::default, |context| context.app.config().site.clone())
+pub fn current_site_config() -> SiteConfig {
+    current_page_context()
+        .map_or_else(SiteConfig::default, |context| context.app.config().site.clone())
 }
 
 impl PageContext {
@@ -60,14 +65,14 @@ impl PageContext {
     }
 
     /// Returns the server's address as the client wrote it, without a trailing slash.
-    pub fn base_address(&self) -> String {
+    pub fn base_url(&self) -> String {
         let headers: HeaderMap =
             self.host.iter().map(|host| (header::HOST, host.clone())).collect();
         self.app.base_url(&headers)
     }
 
     /// Returns the server's configured address; `None` without `public_url`.
-    pub fn public_address(&self) -> Option<String> {
+    pub fn configured_public_url(&self) -> Option<String> {
         let server = &self.app.config().server;
         server.public_url.as_ref().map(|_| server.base_url())
     }

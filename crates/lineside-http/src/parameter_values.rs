@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::errors::Refusal;
-use super::parameters::bad_parameter;
+use super::parameters::bad_parameter_refusal;
 
 /// Longest value that a refusal repeats, in characters.
 const VALUE_CHARS_MAX: usize = 100;
@@ -41,7 +41,10 @@ impl PageParameterValues {
             return Ok(());
         }
         let shown: String = value.chars().take(VALUE_CHARS_MAX).collect();
-        Err(bad_parameter(self.name, format!("\"{shown}\" is not {}", self.values.describe())))
+        Err(bad_parameter_refusal(
+            self.name,
+            format!("\"{shown}\" is not {}", self.values.describe_accepted_values()),
+        ))
     }
 }
 
@@ -56,7 +59,7 @@ impl ParameterValues {
         }
     }
 
-    fn describe(&self) -> String {
+    fn describe_accepted_values(&self) -> String {
         match self {
             Self::OneOf(words) => format!("one of {}", words.join(", ")),
             Self::Number(least, usize::MAX) => format!("a number from {least}"),

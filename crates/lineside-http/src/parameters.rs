@@ -31,7 +31,7 @@ pub struct MapCoordinates {
 
 impl QueryParameters {
     /// Returns true if a request asks for the page for embedding.
-    pub fn is_embedded(&self) -> bool {
+    pub fn asks_for_embedded_page(&self) -> bool {
         self.find_value("embed").is_some_and(|embed| embed != "0")
     }
 
@@ -39,7 +39,7 @@ impl QueryParameters {
         Self(url::form_urlencoded::parse(query.as_bytes()).into_owned().collect())
     }
 
-    pub fn all_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn values_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
@@ -50,23 +50,23 @@ impl QueryParameters {
     }
 
     /// Returns all values of a name, case-insensitively.
-    pub fn all_ignoring_case<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn values_ignoring_case<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let fits = move |(key, _): &&(String, String)| key.eq_ignore_ascii_case(name);
         self.0.iter().filter(fits).map(|(_, value)| value.as_str())
     }
 
     /// Returns the first value of a name, case-insensitively; an empty value counts as none.
-    pub fn find_ignoring_case(&self, name: &str) -> Option<&str> {
+    pub fn find_value_ignoring_case(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
     }
 
     /// Returns a search text of at most [`limits::SEARCH_CHARS_MAX`] characters.
-    pub fn search_text(&self, name: &'static str) -> Result<Option<&str>, Refusal> {
+    pub fn parse_search_text(&self, name: &'static str) -> Result<Option<&str>, Refusal> {
         match self.find_value(name) {
             Some(text) if text.chars().count() > limits::SEARCH_CHARS_MAX => {
                 let chars_max = limits::SEARCH_CHARS_MAX;
-                Err(bad_parameter(name, format!("longer than {chars_max} characters")))
+                Err(bad_parameter_refusal(name, format!("longer than {chars_max} characters")))
             }
             text => Ok(text),
         }
@@ -81,20 +81,21 @@ impl QueryParameters {
         let Some(text) = self.find_value(name) else { return Ok(None) };
         let number = text.parse::<usize>().ok().filter(|number| *number <= parameter_max);
         number.map(Some).ok_or_else(|| {
-            bad_parameter(name, format!("expected a number from 0 to {parameter_max}"))
+            bad_parameter_refusal(name, format!("expected a number from 0 to {parameter_max}"))
         })
     }
 
     /// Parses a whole number from 1 to `parameter_max`.
-    pub fn parse_count(
+    pub fn parse_positive_number(
         &self,
         name: &'static str,
         parameter_max: usize,
     ) -> Result<Option<usize>, Refusal> {
         match self.parse_number(name, parameter_max)? {
-            Some(0) => {
-                Err(bad_parameter(name, format!("expected a number from 1 to {parameter_max}")))
-            }
+            Some(0) => Err(bad_parameter_refusal(
+                name,
+                format!("expected a number from 1 to {parameter_max}"),
+            )),
             number => Ok(number),
         }
     }
@@ -113,34 +114,34 @@ impl QueryParameters {
             }
             choice_names.push(choice);
         }
-        Err(bad_parameter(name, format!("expected one of {}", choice_names.join(", "))))
+        Err(bad_parameter_refusal(name, format!("expected one of {}", choice_names.join(", "))))
     }
 
     /// Parses `bbox=min_lon,min_lat,max_lon,max_lat`.
     pub fn parse_bounding_box(&self) -> Result<Option<BoundingBox>, Refusal> {
         let Some(text) = self.find_value("bbox") else { return Ok(None) };
         let expected = "expected min_lon,min_lat,max_lon,max_lat in degrees";
-        BoundingBox::parse(text).map(Some).ok_or_else(|| bad_parameter("bbox", expected))
+        BoundingBox::parse(text).map(Some).ok_or_else(|| bad_parameter_refusal("bbox", expected))
     }
 
     /// Parses `near=lat,lon`.
-    pub fn parse_near(&self) -> Result<Option<MapCoordinates>, Refusal> {
+    pub fn parse_near_position(&self) -> Result<Option<MapCoordinates>, Refusal> {
         let Some(text) = self.find_value("near") else { return Ok(None) };
-        match parse_degrees(text)[..] {
+        match parse_comma_separated_numbers(text)[..] {
             [Some(lat), Some(lon)] if is_latitude(lat) && is_longitude(lon) => {
                 Ok(Some(MapCoordinates { lat, lon }))
             }
-            _ => Err(bad_parameter("near", "expected lat,lon in degrees")),
+            _ => Err(bad_parameter_refusal("near", "expected lat,lon in degrees")),
         }
     }
 }
 
 /// Builds the refusal of an invalid parameter.
-pub fn bad_parameter(name: &'static str, reason: impl Into<Cow<'static, str>>) -> Refusal {
+pub fn bad_parameter_refusal(name: &'static str, reason: impl Into<Cow<'static, str>>) -> Refusal {
     Refusal::BadParameter { name, reason: reason.into() }
 }
 
-fn parse_degrees(text: &str) -> Vec<Option<f64>> {
+fn parse_comma_separated_numbers(text: &str) -> Vec<Option<f64>> {
     text.split(',').map(|number| number.trim().parse().ok()).collect()
 }
 
@@ -161,7 +162,7 @@ mod tests {
         let parameters =
             QueryParameters::parse_query("channel=feed/a&x=1&channel=route%2Fb%2F4%252F1");
         assert_eq!(
-            parameters.all_values("channel").collect::<Vec<_>>(),
+            parameters.values_of("channel").collect::<Vec<_>>(),
             ["feed/a", "route/b/4%2F1"]
         );
     }
@@ -170,13 +171,16 @@ mod tests {
     fn an_invalid_choice_is_refused_with_the_valid_ones() {
         let parameters = QueryParameters::parse_query("state=good");
         let refusal = parameters.parse_choice("state", [("ok", 1), ("late", 2)]);
-        assert_eq!(refusal, Err(bad_parameter("state", "expected one of ok, late")));
+        assert_eq!(refusal, Err(bad_parameter_refusal("state", "expected one of ok, late")));
     }
 
     #[test]
     fn a_long_search_is_refused() {
         let query = format!("q={}", "x".repeat(limits::SEARCH_CHARS_MAX + 1));
-        assert!(QueryParameters::parse_query(&query).search_text("q").is_err());
-        assert_eq!(QueryParameters::parse_query("q=central").search_text("q"), Ok(Some("central")));
+        assert!(QueryParameters::parse_query(&query).parse_search_text("q").is_err());
+        assert_eq!(
+            QueryParameters::parse_query("q=central").parse_search_text("q"),
+            Ok(Some("central"))
+        );
     }
 }

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use lineside_config::times::format_rfc3339;
 use lineside_gbfs::WritableGbfsVersion;
 use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, FeedStatus, MemoryFile, ServedSnapshot, Snapshot,
+    FailureCode, Feed, FeedBodySnapshot, FeedConfig, FeedStatus, MemoryFile, ServedSnapshot,
 };
 use smol_str::SmolStr;
 use tokio::sync::{Mutex, OnceCell};
@@ -24,10 +24,10 @@ use super::errors::Refusal;
 use super::ranges::{self, RangeRequest};
 use super::reply::{ReplyPreferences, entity_tag, format_http_date};
 use super::sendfile::FileBackedBody;
-use super::shared_bytes::{SharedBody, SharedBytes};
+use super::shared_bytes::{SharedBodyCounter, SharedBodyMarker};
 use super::{limits, lookup};
 use crate::app::App;
-use crate::reply::producer_policy;
+use crate::reply::producer_bytes_csp;
 
 /// The file name and media type under which the bytes are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,9 +43,9 @@ const VIEWS: usize = 2;
 /// The replies of one version of a feed's bytes.
 #[derive(Debug)]
 pub(crate) struct PreparedReplies {
-    snapshot: Arc<Snapshot>,
+    snapshot: Arc<FeedBodySnapshot>,
     plain: PreparedBody,
-    views: [ViewHeaders; VIEWS],
+    views: [DownloadViewHeaders; VIEWS],
     bodies: [OnceCell<PreparedBody>; ContentCoding::COUNT],
     tags: [HeaderValue; ContentCoding::COUNT],
     modified: Option<HeaderValue>,
@@ -61,12 +61,12 @@ pub(crate) struct PreparedReplies {
 struct PreparedBody {
     bytes: Bytes,
     memory_file: Option<Arc<MemoryFile>>,
-    shared: Arc<SharedBytes>,
+    shared: Arc<SharedBodyCounter>,
 }
 
 impl PreparedBody {
     fn new(bytes: Bytes, memory_file: Option<Arc<MemoryFile>>) -> Self {
-        let shared = SharedBytes::for_feed(bytes.len());
+        let shared = SharedBodyCounter::for_feed(bytes.len());
         Self { bytes, memory_file, shared }
     }
 
@@ -81,14 +81,14 @@ impl PreparedBody {
 impl Drop for PreparedReplies {
     fn drop(&mut self) {
         let prepared = self.bodies.iter().filter_map(OnceCell::get);
-        prepared.chain([&self.plain]).for_each(|body| body.shared.release());
+        prepared.chain([&self.plain]).for_each(|body| body.shared.mark_released_by_holder());
     }
 }
 
 impl IntoResponse for PreparedBody {
     fn into_response(self) -> Response {
         let mut response = self.bytes.into_response();
-        response.extensions_mut().insert(SharedBody(self.shared));
+        response.extensions_mut().insert(SharedBodyMarker(self.shared));
         if let Some(memory_file) = self.memory_file {
             response.extensions_mut().insert(FileBackedBody(memory_file));
         }
@@ -97,7 +97,7 @@ impl IntoResponse for PreparedBody {
 }
 
 #[derive(Debug)]
-struct ViewHeaders {
+struct DownloadViewHeaders {
     content_type: HeaderValue,
     /// The headers of every reply with bytes, in all codings.
     common: HeaderMap,
@@ -111,15 +111,15 @@ impl PreparedReplies {
         served: &ServedSnapshot,
         config: &FeedConfig,
     ) -> Result<Arc<Self>, Refusal> {
-        let make = |snapshot: &Arc<Snapshot>| {
+        let make = |snapshot: &Arc<FeedBodySnapshot>| {
             Arc::new(Self::new(Arc::clone(snapshot), served.memory_file().cloned(), config))
         };
-        let ready = served.get_or_prepare(make);
+        let ready = served.get_or_prepare_data(make);
         ready.cloned().ok_or(Refusal::Internal)
     }
 
     fn new(
-        snapshot: Arc<Snapshot>,
+        snapshot: Arc<FeedBodySnapshot>,
         memory_file: Option<Arc<MemoryFile>>,
         config: &FeedConfig,
     ) -> Self {
@@ -135,8 +135,8 @@ impl PreparedReplies {
             common.insert(header::CONTENT_DISPOSITION, disposition);
             common.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
             common.extend(modified_header.clone().map(|date| (header::LAST_MODIFIED, date)));
-            common.extend(producer_headers(config));
-            ViewHeaders {
+            common.extend(producer_reply_headers(config));
+            DownloadViewHeaders {
                 is_worth_compressing: encoding::is_worth_compressing(
                     &content_type,
                     &snapshot.bytes,
@@ -177,9 +177,12 @@ impl PreparedReplies {
         freshness: HeaderMap,
     ) -> Result<Response, Refusal> {
         let heads = &self.views[view as usize];
-        let coding =
-            if heads.is_worth_compressing { preferences.coding() } else { ContentCoding::Identity };
-        preferences.check_match(self.tags.iter())?;
+        let coding = if heads.is_worth_compressing {
+            preferences.preferred_coding()
+        } else {
+            ContentCoding::Identity
+        };
+        preferences.check_if_match(self.tags.iter())?;
         let tags = [&self.tags[coding as usize], &self.tags[ContentCoding::Identity as usize]];
         if let Some(tag) = preferences.matching_tag(tags, Some(self.snapshot.modified_at())) {
             let mut headers = freshness;
@@ -198,7 +201,7 @@ impl PreparedReplies {
             }
         }
         let body = self.encoded_body(coding).await?;
-        let mut headers = self.full_headers(heads, coding, body.bytes.len()).clone();
+        let mut headers = self.whole_body_headers(heads, coding, body.bytes.len()).clone();
         headers.extend(freshness);
         Ok((headers, body).into_response())
     }
@@ -206,8 +209,8 @@ impl PreparedReplies {
     /// Returns the requested range; ranges are always of the plain bytes. A range with an `If-Range` that does not
     /// match is a request for the whole body.
     fn requested_range(&self, preferences: &ReplyPreferences) -> RangeRequest {
-        let Some(range) = preferences.range() else { return RangeRequest::Whole };
-        if let Some(condition) = preferences.if_range() {
+        let Some(range) = preferences.range_header() else { return RangeRequest::Whole };
+        if let Some(condition) = preferences.if_range_header() {
             let is_tag = *condition == self.tags[ContentCoding::Identity as usize];
             let is_date = self.is_date_strong && self.modified.as_ref() == Some(condition);
             if !is_tag && !is_date {
@@ -219,14 +222,14 @@ impl PreparedReplies {
 
     fn range_reply(
         &self,
-        heads: &ViewHeaders,
+        heads: &DownloadViewHeaders,
         first: usize,
         last: usize,
         freshness: HeaderMap,
     ) -> Response {
         let length = self.snapshot.bytes.len();
         let bytes = self.snapshot.bytes.slice(first..=last);
-        let mut headers = self.full_headers(heads, ContentCoding::Identity, length).clone();
+        let mut headers = self.whole_body_headers(heads, ContentCoding::Identity, length).clone();
         let content_range = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
         headers.insert(
             header::CONTENT_RANGE,
@@ -263,9 +266,9 @@ impl PreparedReplies {
         })
     }
 
-    fn full_headers<'a>(
+    fn whole_body_headers<'a>(
         &self,
-        heads: &'a ViewHeaders,
+        heads: &'a DownloadViewHeaders,
         coding: ContentCoding,
         length: usize,
     ) -> &'a HeaderMap {
@@ -275,7 +278,7 @@ impl PreparedReplies {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
             headers.insert(header::ETAG, self.tags[coding as usize].clone());
             headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-            if let Some(name) = coding.header_name() {
+            if let Some(name) = coding.content_encoding_value() {
                 headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
             }
             headers
@@ -285,10 +288,10 @@ impl PreparedReplies {
 
 /// Returns the headers of every reply with a producer's bytes: the content security policy, the licence, and the
 /// operator's reply headers except the media type.
-pub(crate) fn producer_headers(config: &FeedConfig) -> HeaderMap {
-    let (policy, nothing) = producer_policy();
+pub(crate) fn producer_reply_headers(config: &FeedConfig) -> HeaderMap {
+    let (policy, nothing) = producer_bytes_csp();
     let mut headers = HeaderMap::from_iter([(policy, nothing)]);
-    let licence = config.licence.as_deref().and_then(licence_link);
+    let licence = config.licence.as_deref().and_then(licence_link_header);
     headers.extend(licence.map(|link| (header::LINK, link)));
     let chosen = config.reply_headers.iter().filter(|(name, _)| *name != header::CONTENT_TYPE);
     for (name, value) in chosen {
@@ -298,8 +301,8 @@ pub(crate) fn producer_headers(config: &FeedConfig) -> HeaderMap {
 }
 
 /// Returns the number of compressed bodies of a feed's last good bytes, and their total size in bytes.
-pub fn encoded_sizes(served: &ServedSnapshot) -> (usize, usize) {
-    let ready = served.find_prepared::<Arc<PreparedReplies>>();
+pub fn compressed_count_and_bytes(served: &ServedSnapshot) -> (usize, usize) {
+    let ready = served.find_prepared_data::<Arc<PreparedReplies>>();
     let bodies = ready.into_iter().flat_map(|ready| ready.bodies.iter().filter_map(OnceCell::get));
     bodies.fold((0, 0), |(n, bytes), body| (n + 1, bytes + body.bytes.len()))
 }
@@ -309,7 +312,11 @@ pub fn encoded_sizes(served: &ServedSnapshot) -> (usize, usize) {
 ///
 /// A cache counts from the reply's age (RFC 9111 §4.2), and counts the use on errors from the end of freshness (RFC
 /// 5861 §4).
-pub(crate) fn cache_control(age: Duration, fresh_for: Duration, good_for: Duration) -> HeaderValue {
+pub(crate) fn cache_control_header(
+    age: Duration,
+    fresh_for: Duration,
+    good_for: Duration,
+) -> HeaderValue {
     let fresh = fresh_for.as_secs();
     let (until, beyond) = (age.as_secs() + fresh, good_for.as_secs().saturating_sub(fresh));
     HeaderValue::try_from(format!("public, max-age={until}, stale-if-error={beyond}"))
@@ -327,7 +334,7 @@ fn content_disposition(name: &str) -> HeaderValue {
 }
 
 /// Returns the licence as a link, if the operator gave its address (RFC 8288, RFC 4946).
-fn licence_link(licence: &str) -> Option<HeaderValue> {
+fn licence_link_header(licence: &str) -> Option<HeaderValue> {
     let url = Url::parse(licence).ok().filter(|url| ["http", "https"].contains(&url.scheme()))?;
     // The parser escapes angle brackets in an address.
     HeaderValue::try_from(format!("<{url}>; rel=\"license\"")).ok()
@@ -346,7 +353,7 @@ pub(crate) struct ConvertedFile {
 const STATUS: HeaderName = HeaderName::from_static("lineside-status");
 
 /// Replies with a feed's last good bytes in the given view.
-pub(crate) async fn reply_as_sent(
+pub(crate) async fn reply_with_last_good_bytes(
     app: &App,
     feed: &Feed,
     preferences: &ReplyPreferences,
@@ -355,15 +362,15 @@ pub(crate) async fn reply_as_sent(
     let reply = async {
         let status = feed.status();
         let served = match view {
-            DownloadView::AsSent => lookup::original_snapshot(app, feed, &status)?,
-            DownloadView::Schedule => lookup::served_snapshot(app, feed, &status)?,
+            DownloadView::AsSent => lookup::find_original_snapshot(app, feed, &status)?,
+            DownloadView::Schedule => lookup::find_served_snapshot(app, feed, &status)?,
         };
         let freshness = freshness_headers(app, feed, &status, served.snapshot());
         PreparedReplies::for_snapshot(&served, served.config())?
             .build_reply(view, preferences, freshness)
             .await
     };
-    lookup::count_reply(feed, preferences, reply.await)
+    lookup::count_feed_reply(feed, preferences, reply.await)
 }
 
 /// Returns the headers that are valid only now: `Cache-Control` and `Lineside-Status`, with `Age` if the bytes are not
@@ -372,7 +379,7 @@ pub(crate) fn freshness_headers(
     app: &App,
     feed: &Feed,
     status: &FeedStatus,
-    snapshot: &Snapshot,
+    snapshot: &FeedBodySnapshot,
 ) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(limits::REPLY_HEADERS);
     let age = lookup::snapshot_age(app, status, snapshot);
@@ -380,8 +387,8 @@ pub(crate) fn freshness_headers(
         Some(max_age) => max_age.saturating_sub(age).min(limits::STALE_IF_ERROR_MAX),
         None => limits::STALE_IF_ERROR_MAX,
     };
-    let fresh_for = lookup::feed_fresh_for(app, status).min(good_for);
-    let cache = |age| (header::CACHE_CONTROL, cache_control(age, fresh_for, good_for));
+    let fresh_for = lookup::time_until_next_poll(app, status).min(good_for);
+    let cache = |age| (header::CACHE_CONTROL, cache_control_header(age, fresh_for, good_for));
     let (reason, since) = match &status.last_error {
         Some(failure) => (failure.code.to_string(), status.failing_since.unwrap_or(failure.at)),
         None if let Some(since) = status.empty_since => (FailureCode::Empty.to_string(), since),
@@ -416,7 +423,7 @@ mod tests {
     #[test]
     fn cache_control_lifetimes_include_the_age() {
         let cache_directives = |age, fresh, good| {
-            let value = cache_control(
+            let value = cache_control_header(
                 Duration::from_secs(age),
                 Duration::from_millis(fresh),
                 Duration::from_secs(good),
@@ -430,7 +437,8 @@ mod tests {
 
     #[test]
     fn a_licence_is_linked_only_if_it_is_a_url() {
-        let link = |licence| licence_link(licence).map(|link| link.to_str().unwrap().to_owned());
+        let link =
+            |licence| licence_link_header(licence).map(|link| link.to_str().unwrap().to_owned());
         let expect = "<https://example.org/licence>; rel=\"license\"";
         assert_eq!(link("https://example.org/licence").as_deref(), Some(expect));
         for words in ["CC-BY-4.0", "javascript:alert(1)", "", "licence.txt"] {

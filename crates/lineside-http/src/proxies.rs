@@ -54,7 +54,7 @@ impl TrustedProxies {
         let named: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
         let mut client = proxy;
         for text in named.into_iter().rev() {
-            let Some(address) = parse_address(text) else { break };
+            let Some(address) = parse_ip_address(text) else { break };
             client = address.to_canonical();
             if !self.is_trusted(client) {
                 break;
@@ -73,7 +73,7 @@ impl TrustedProxies {
     }
 
     /// Returns true if a trusted proxy says that its client uses TLS.
-    pub fn is_https(&self, PeerAddress(peer): PeerAddress, headers: &HeaderMap) -> bool {
+    pub fn is_forwarded_https(&self, PeerAddress(peer): PeerAddress, headers: &HeaderMap) -> bool {
         let protocol = headers.get_all(FORWARDED_PROTO).iter().next_back();
         let protocol = protocol.and_then(|line| line.to_str().ok()?.split(',').next_back());
         self.is_trusted(peer)
@@ -82,7 +82,7 @@ impl TrustedProxies {
 }
 
 /// Parses an address, with a port or without.
-fn parse_address(text: &str) -> Option<IpAddr> {
+fn parse_ip_address(text: &str) -> Option<IpAddr> {
     let address = || text.parse::<std::net::SocketAddr>().ok().map(|socket| socket.ip());
     text.parse().ok().or_else(address)
 }
@@ -123,10 +123,10 @@ mod tests {
         {
             let peer = PeerAddress(peer.parse().unwrap());
             assert_eq!(proxies.client_address(peer, &headers).to_string(), client);
-            assert_eq!(proxies.is_https(peer, &headers), is_https);
+            assert_eq!(proxies.is_forwarded_https(peer, &headers), is_https);
         }
         headers.insert(FORWARDED_PROTO, "https, http".parse().unwrap());
-        assert!(!proxies.is_https(PeerAddress("10.0.0.1".parse().unwrap()), &headers));
+        assert!(!proxies.is_forwarded_https(PeerAddress("10.0.0.1".parse().unwrap()), &headers));
     }
 
     #[test]

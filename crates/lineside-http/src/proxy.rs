@@ -12,10 +12,10 @@ use super::prepared_replies::DownloadView;
 use super::reply::ReplyPreferences;
 use super::{gbfs, lookup};
 use crate::app::App;
-use crate::prepared_replies::reply_as_sent;
+use crate::prepared_replies::reply_with_last_good_bytes;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(get_proxied)).routes(routes!(get_resource))
+    OpenApiRouter::new().routes(routes!(get_proxied_feed)).routes(routes!(get_feed_resource))
 }
 
 /// The replies to a request for bytes, under each of their addresses.
@@ -51,7 +51,7 @@ enum ProxyReplies {
     params(("feed" = String, Path, description = "The feed's id")),
     responses(ProxyReplies)
 )]
-async fn get_proxied(
+async fn get_proxied_feed(
     State(app): State<App>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -66,7 +66,7 @@ async fn get_proxied(
     params(("feed" = String, Path, description = "The feed's id")),
     responses(ProxyReplies)
 )]
-async fn get_resource(
+async fn get_feed_resource(
     State(app): State<App>,
     Path(id): Path<String>,
     headers: HeaderMap,
@@ -85,5 +85,5 @@ async fn reply_with_snapshot(
     if feed.format().is_some_and(Format::is_shared_mobility) {
         return gbfs::reply_with_discovery(app, &feed, prefix, headers, preferences).await;
     }
-    reply_as_sent(app, &feed, preferences, DownloadView::AsSent).await
+    reply_with_last_good_bytes(app, &feed, preferences, DownloadView::AsSent).await
 }

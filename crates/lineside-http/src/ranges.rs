@@ -20,7 +20,7 @@ pub(crate) fn parse_range(range: &HeaderValue, length: usize) -> RangeRequest {
         return RangeRequest::Whole;
     };
     let end = length.checked_sub(1);
-    match (parse_position(first), parse_position(last), end) {
+    match (parse_byte_position(first), parse_byte_position(last), end) {
         // A suffix range: the last `wanted` bytes.
         (None, Some(0), _) if first.is_empty() => RangeRequest::NotSatisfiable,
         (None, Some(suffix_length), Some(end)) if first.is_empty() => {
@@ -47,7 +47,7 @@ fn split_single_range(range: &str) -> Option<(&str, &str)> {
 }
 
 /// Parses a number of any size; one that exceeds `usize` is beyond every body.
-fn parse_position(text: &str) -> Option<usize> {
+fn parse_byte_position(text: &str) -> Option<usize> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(usize::MAX))
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use http::{HeaderMap, header};
-use lineside_hub::Channel;
-use lineside_quality::ops_channels::is_ops_channel;
+use lineside_hub::EncodedChannelName;
+use lineside_quality::ops_channels::is_dashboard_channel;
 use lineside_wire::auth::ClientIdentity;
 use lineside_wire::sse::{CHANNELS_MAX, SseSubscriber};
 
@@ -30,12 +30,12 @@ pub(crate) fn authorize_reader(
     parameters: &QueryParameters,
     channels: &[&str],
 ) -> Result<SseSubscriber, Refusal> {
-    let channels: Vec<Channel> = channels
+    let channels: Vec<EncodedChannelName> = channels
         .iter()
         .take(CHANNELS_MAX)
-        .filter_map(|name| Channel::parse_name(name).ok())
+        .filter_map(|name| EncodedChannelName::parse_channel_name(name).ok())
         .collect();
-    let needs_admin = channels.iter().any(is_ops_channel) && !app.config().admin.public_ops;
+    let needs_admin = channels.iter().any(is_dashboard_channel) && !app.config().admin.public_ops;
     match authorize_client(app, headers, parameters, &channels) {
         Err(_) if needs_admin => authorize_admin(app, headers, peer, &channels),
         client => client,
@@ -46,15 +46,15 @@ fn authorize_client(
     app: &App,
     headers: &HeaderMap,
     parameters: &QueryParameters,
-    channels: &[Channel],
+    channels: &[EncodedChannelName],
 ) -> Result<SseSubscriber, Refusal> {
     let header = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok());
     let token = header.and_then(|text| text.strip_prefix("Bearer "));
     // A browser's `EventSource` cannot set headers.
     let client =
-        app.authorizer().identify_client(token.or_else(|| parameters.find_value("token")))?;
+        app.token_authorizer().identify_client(token.or_else(|| parameters.find_value("token")))?;
     for channel in channels {
-        app.authorizer().authorize_subscribe(&client, channel, None)?;
+        app.token_authorizer().authorize_subscribe(&client, channel, None)?;
     }
     // The stream lives until the second in which the token expires.
     let left = |at: i64| at.saturating_sub(app.hub().clock().wall_time().unix_seconds());
@@ -67,11 +67,11 @@ fn authorize_admin(
     app: &App,
     headers: &HeaderMap,
     peer: PeerAddress,
-    channels: &[Channel],
+    channels: &[EncodedChannelName],
 ) -> Result<SseSubscriber, Refusal> {
-    let credential = admin::identify_reader(app, headers, peer)?;
-    for channel in channels.iter().filter(|channel| !is_ops_channel(channel)) {
-        app.authorizer().authorize_subscribe(&ClientIdentity::default(), channel, None)?;
+    let credential = admin::authenticate_admin_for_reading(app, headers, peer)?;
+    for channel in channels.iter().filter(|channel| !is_dashboard_channel(channel)) {
+        app.token_authorizer().authorize_subscribe(&ClientIdentity::default(), channel, None)?;
     }
     let lifetime = match credential {
         AdminCredential::Token => None,

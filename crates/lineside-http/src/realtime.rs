@@ -5,7 +5,7 @@ use axum::response::Response;
 use axum::routing::get;
 use http::HeaderValue;
 use lineside_ingest::Feed;
-use lineside_ingest::exports::{self, ExportPart};
+use lineside_ingest::exports::{self, ExportedEntityKinds};
 use lineside_sync::UnixMillis;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -19,13 +19,13 @@ use crate::app::App;
 pub(crate) fn routes() -> OpenApiRouter<App> {
     document_route(
         "/gtfs-rt/{file}",
-        get(get_whole_file),
-        [routes!(get_whole), routes!(get_whole_json)],
+        get(get_full_message_file),
+        [routes!(get_full_message), routes!(get_full_message_json)],
     )
     .merge(document_route(
         "/gtfs-rt/{feed}/{file}",
-        get(get_part_file),
-        [routes!(get_part), routes!(get_part_json)],
+        get(get_partial_message_file),
+        [routes!(get_partial_message), routes!(get_partial_message_json)],
     ))
 }
 
@@ -41,7 +41,7 @@ fn split_extension(file: &str) -> Option<(&str, MessageEncoding)> {
     protobuf.or_else(|| file.strip_suffix(".json").map(|name| (name, MessageEncoding::Json)))
 }
 
-async fn get_whole_file(
+async fn get_full_message_file(
     state: State<App>,
     Path(file): Path<String>,
     preferences: ReplyPreferences,
@@ -49,12 +49,12 @@ async fn get_whole_file(
     let (id, encoding) = split_extension(&file).ok_or(Refusal::UnknownPath)?;
     let id = Path(id.to_owned());
     match encoding {
-        MessageEncoding::Protobuf => get_whole(state, id, preferences).await,
-        MessageEncoding::Json => get_whole_json(state, id, preferences).await,
+        MessageEncoding::Protobuf => get_full_message(state, id, preferences).await,
+        MessageEncoding::Json => get_full_message_json(state, id, preferences).await,
     }
 }
 
-async fn get_part_file(
+async fn get_partial_message_file(
     state: State<App>,
     Path((id, file)): Path<(String, String)>,
     preferences: ReplyPreferences,
@@ -62,8 +62,8 @@ async fn get_part_file(
     let (name, encoding) = split_extension(&file).ok_or(Refusal::UnknownPath)?;
     let path = Path((id, name.to_owned()));
     match encoding {
-        MessageEncoding::Protobuf => get_part(state, path, preferences).await,
-        MessageEncoding::Json => get_part_json(state, path, preferences).await,
+        MessageEncoding::Protobuf => get_partial_message(state, path, preferences).await,
+        MessageEncoding::Json => get_partial_message_json(state, path, preferences).await,
     }
 }
 
@@ -78,12 +78,19 @@ async fn get_part_file(
         (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
-async fn get_whole(
+async fn get_full_message(
     State(app): State<App>,
     Path(id): Path<String>,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    serve_message(&app, &id, ExportPart::All, MessageEncoding::Protobuf, &preferences).await
+    serve_and_count_message(
+        &app,
+        &id,
+        ExportedEntityKinds::All,
+        MessageEncoding::Protobuf,
+        &preferences,
+    )
+    .await
 }
 
 /// Returns all real-time data as JSON, with the field names of the specification
@@ -96,12 +103,19 @@ async fn get_whole(
         (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
-async fn get_whole_json(
+async fn get_full_message_json(
     State(app): State<App>,
     Path(id): Path<String>,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    serve_message(&app, &id, ExportPart::All, MessageEncoding::Json, &preferences).await
+    serve_and_count_message(
+        &app,
+        &id,
+        ExportedEntityKinds::All,
+        MessageEncoding::Json,
+        &preferences,
+    )
+    .await
 }
 
 /// Returns one kind of entity
@@ -117,13 +131,13 @@ async fn get_whole_json(
         (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
-async fn get_part(
+async fn get_partial_message(
     State(app): State<App>,
     Path((id, name)): Path<(String, String)>,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let part = ExportPart::parse(&name).ok_or(Refusal::UnknownPath)?;
-    serve_message(&app, &id, part, MessageEncoding::Protobuf, &preferences).await
+    let part = ExportedEntityKinds::parse_url_name(&name).ok_or(Refusal::UnknownPath)?;
+    serve_and_count_message(&app, &id, part, MessageEncoding::Protobuf, &preferences).await
 }
 
 /// Returns one kind of entity as JSON
@@ -139,44 +153,44 @@ async fn get_part(
         (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
-async fn get_part_json(
+async fn get_partial_message_json(
     State(app): State<App>,
     Path((id, name)): Path<(String, String)>,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let part = ExportPart::parse(&name).ok_or(Refusal::UnknownPath)?;
-    serve_message(&app, &id, part, MessageEncoding::Json, &preferences).await
+    let part = ExportedEntityKinds::parse_url_name(&name).ok_or(Refusal::UnknownPath)?;
+    serve_and_count_message(&app, &id, part, MessageEncoding::Json, &preferences).await
 }
 
-async fn serve_message(
+async fn serve_and_count_message(
     app: &App,
     id: &str,
-    part: ExportPart,
+    part: ExportedEntityKinds,
     encoding: MessageEncoding,
     preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_decoded_feed(app, id, "real-time data")?;
     let reply = reply_with_message(app, id, &feed, part, encoding, preferences);
-    lookup::count_reply(&feed, preferences, reply.await)
+    lookup::count_feed_reply(&feed, preferences, reply.await)
 }
 
 async fn reply_with_message(
     app: &App,
     id: &str,
     feed: &Feed,
-    part: ExportPart,
+    part: ExportedEntityKinds,
     encoding: MessageEncoding,
     preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let network = feed.network();
     // A schedule's id selects its whole network, of which any feed may have data.
     if !feed.is_schedule() && network.feeds().len() == 1 {
-        lookup::served_snapshot(app, feed, &feed.status())?;
+        lookup::find_served_snapshot(app, feed, &feed.status())?;
     }
     let state = network.state();
-    let export = lookup::export_state(&state, id, move |state, feed_id| match encoding {
-        MessageEncoding::Protobuf => exports::gtfs_rt_message(state, feed_id, part),
-        MessageEncoding::Json => exports::gtfs_rt_json_message(state, feed_id, part),
+    let export = lookup::run_state_export(&state, id, move |state, feed_id| match encoding {
+        MessageEncoding::Protobuf => exports::get_gtfs_rt_export(state, feed_id, part),
+        MessageEncoding::Json => exports::get_gtfs_rt_json_export(state, feed_id, part),
     });
     let export = export.await?;
     let kind = match encoding {
@@ -186,7 +200,7 @@ async fn reply_with_message(
     let made_at = i64::try_from(export.timestamp).ok().map(UnixMillis::from_seconds);
     let reply =
         Representation::with_hash(HeaderValue::from_static(kind), export.bytes, export.hash)
-            .modified_by_producer(made_at)
-            .fresh_for(lookup::network_fresh_for(app, &network));
+            .with_producer_modified_time(made_at)
+            .with_freshness(lookup::time_until_network_poll(app, &network));
     Ok(reply.into_reply(preferences, app).await)
 }

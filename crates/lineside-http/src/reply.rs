@@ -52,22 +52,22 @@ impl ReplyPreferences {
     }
 
     /// Returns true if the body is sent.
-    pub fn wants_body(&self) -> bool {
+    pub fn has_reply_body(&self) -> bool {
         self.has_body
     }
 
     /// Returns the preferred coding.
-    pub fn coding(&self) -> ContentCoding {
+    pub fn preferred_coding(&self) -> ContentCoding {
         self.coding
     }
 
     /// Returns the `Range` header.
-    pub fn range(&self) -> Option<&HeaderValue> {
+    pub fn range_header(&self) -> Option<&HeaderValue> {
         self.range.as_ref()
     }
 
     /// Returns the `If-Range` header of a range request.
-    pub fn if_range(&self) -> Option<&HeaderValue> {
+    pub fn if_range_header(&self) -> Option<&HeaderValue> {
         self.if_range.as_ref()
     }
 
@@ -75,7 +75,7 @@ impl ReplyPreferences {
     ///
     /// # Errors
     /// Returns [`Refusal::PreconditionFailed`] if the client wants another version than the current one.
-    pub fn check_match<'a>(
+    pub fn check_if_match<'a>(
         &self,
         mut tags: impl Iterator<Item = &'a HeaderValue>,
     ) -> Result<(), Refusal> {
@@ -174,33 +174,33 @@ impl Representation {
     /// HTTP dates have whole seconds, and a change takes a moment from its time to the first reply that has it. So
     /// `Last-Modified` is never later than [`SETTLING`] ago, while `If-Modified-Since` is compared with the time
     /// itself: a client that returns the date of a reply never misses a change.
-    pub fn modified_at(mut self, at: Option<UnixMillis>, now: UnixMillis) -> Self {
+    pub fn with_modified_time(mut self, at: Option<UnixMillis>, now: UnixMillis) -> Self {
         self.modified = at;
         self.last_modified = at.map(|at| at.min(now - SETTLING));
         self
     }
 
     /// Sets the time of the last change, as its producer gives it.
-    pub fn modified_by_producer(mut self, at: Option<UnixMillis>) -> Self {
+    pub fn with_producer_modified_time(mut self, at: Option<UnixMillis>) -> Self {
         self.modified = at;
         self.last_modified = at;
         self
     }
 
     /// Sets the time for which caches may reuse the reply.
-    pub fn fresh_for(mut self, fresh_for: Duration) -> Self {
+    pub fn with_freshness(mut self, fresh_for: Duration) -> Self {
         self.fresh_for = fresh_for;
         self
     }
 
     /// Marks a body for this client alone, such as one for admins: no cache stores it, not even the client's.
-    pub fn private(mut self) -> Self {
+    pub fn mark_private(mut self) -> Self {
         self.is_private = true;
         self
     }
 
     /// Marks a body made for one reply, such as a page: its compressed form is not cached.
-    pub fn single_use(mut self) -> Self {
+    pub fn mark_single_use(mut self) -> Self {
         self.is_single_use = true;
         self
     }
@@ -219,24 +219,26 @@ impl Representation {
             ContentCoding::Identity
         };
         let tags = ContentCoding::ALL.map(|coding| entity_tag(self.hash, coding));
-        if let Err(refusal) = preferences.check_match(tags.iter()) {
+        if let Err(refusal) = preferences.check_if_match(tags.iter()) {
             return refusal.into_response();
         }
-        if let Some(tag) = self.matched_tag(preferences, coding) {
+        if let Some(tag) = self.find_current_client_tag(preferences, coding) {
             return (StatusCode::NOT_MODIFIED, self.build_headers(tag)).into_response();
         }
         let mut headers = self.build_headers(entity_tag(self.hash, coding));
         headers.insert(header::CONTENT_TYPE, self.content_type.clone());
         let mut shared = None;
-        let body = match coding.header_name() {
+        let body = match coding.content_encoding_value() {
             None => self.body,
             Some(name) => {
                 headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
                 if self.is_single_use {
                     encoding::encode_body(&self.body, coding).await
                 } else {
-                    let (body, shared_body) =
-                        app.compressed_bodies().encode_cached(self.hash, &self.body, coding).await;
+                    let (body, shared_body) = app
+                        .compressed_bodies()
+                        .encode_with_cache(self.hash, &self.body, coding)
+                        .await;
                     shared = Some(shared_body);
                     body
                 }
@@ -251,7 +253,7 @@ impl Representation {
     }
 
     /// Returns the tag of the client's copy if that is current.
-    fn matched_tag(
+    fn find_current_client_tag(
         &self,
         preferences: &ReplyPreferences,
         coding: ContentCoding,
@@ -280,7 +282,7 @@ impl Representation {
 
 /// Returns the entity tag of a body in a coding: each coding has its own (RFC 9110 §8.8.3.3).
 pub fn entity_tag(hash: u128, coding: ContentCoding) -> HeaderValue {
-    let tag = match coding.header_name() {
+    let tag = match coding.content_encoding_value() {
         None => format!("\"{hash:032x}\""),
         Some(name) => format!("\"{hash:032x}-{name}\""),
     };
@@ -304,7 +306,7 @@ fn parse_http_date(text: &str) -> Option<UnixMillis> {
 const PRODUCER_POLICY: &str = "default-src 'none'; sandbox";
 
 /// Returns the policy for bytes that a producer made.
-pub fn producer_policy() -> (HeaderName, HeaderValue) {
+pub fn producer_bytes_csp() -> (HeaderName, HeaderValue) {
     (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PRODUCER_POLICY))
 }
 
@@ -314,7 +316,8 @@ mod tests {
 
     fn representation(modified: i64, now: i64) -> Representation {
         let kind = HeaderValue::from_static("text/plain");
-        Representation::new(kind, "a stop").modified_at(Some(UnixMillis(modified)), UnixMillis(now))
+        Representation::new(kind, "a stop")
+            .with_modified_time(Some(UnixMillis(modified)), UnixMillis(now))
     }
 
     fn since(millis: i64) -> ReplyPreferences {
@@ -333,8 +336,13 @@ mod tests {
         assert_eq!(last_modified, format_http_date(UnixMillis(8_000)).unwrap());
         for now in [10_800, 12_000, 60_000] {
             let second = representation(10_700, now);
-            assert_eq!(second.matched_tag(&since(8_000), ContentCoding::Identity), None);
-            assert!(second.matched_tag(&since(10_000), ContentCoding::Identity).is_some());
+            assert_eq!(
+                second.find_current_client_tag(&since(8_000), ContentCoding::Identity),
+                None
+            );
+            assert!(
+                second.find_current_client_tag(&since(10_000), ContentCoding::Identity).is_some()
+            );
         }
     }
 
@@ -345,7 +353,7 @@ mod tests {
         let last_modified = first.last_modified.unwrap();
         assert_eq!(
             representation(10_950, 11_100)
-                .matched_tag(&since(last_modified.0), ContentCoding::Identity),
+                .find_current_client_tag(&since(last_modified.0), ContentCoding::Identity),
             None
         );
     }
@@ -357,7 +365,7 @@ mod tests {
         let check = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::IF_MATCH, HeaderValue::from_str(text).unwrap());
-            ReplyPreferences::from_headers(&Method::GET, &headers).check_match(tags.iter())
+            ReplyPreferences::from_headers(&Method::GET, &headers).check_if_match(tags.iter())
         };
         let own = tags[2].to_str().unwrap();
         for good in ["*", own, &format!("\"other\", {own}")] {
@@ -366,7 +374,7 @@ mod tests {
         for bad in ["\"other\"", &format!("W/{own}"), ""] {
             assert_eq!(check(bad), Err(Refusal::PreconditionFailed), "{bad}");
         }
-        assert_eq!(since(0).check_match(tags.iter()), Ok(()));
+        assert_eq!(since(0).check_if_match(tags.iter()), Ok(()));
     }
 
     #[test]
@@ -376,7 +384,7 @@ mod tests {
         headers.insert(header::IF_MODIFIED_SINCE, format_http_date(UnixMillis(50_000)).unwrap());
         headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("\"other\""));
         assert_eq!(
-            it.matched_tag(
+            it.find_current_client_tag(
                 &ReplyPreferences::from_headers(&Method::GET, &headers),
                 ContentCoding::Identity
             ),
@@ -391,7 +399,7 @@ mod tests {
         let plain = entity_tag(it.hash, ContentCoding::Identity);
         headers.insert(header::IF_NONE_MATCH, plain.clone());
         assert_eq!(
-            it.matched_tag(
+            it.find_current_client_tag(
                 &ReplyPreferences::from_headers(&Method::GET, &headers),
                 ContentCoding::Zstd
             ),

@@ -10,21 +10,21 @@ use crate::http_metrics::EndpointFamily;
 
 /// A request that is answered and not yet counted: until the reply goes out, a refusal can still replace it.
 #[derive(Debug, Clone)]
-pub(crate) struct RequestCount {
+pub(crate) struct UncountedRequest {
     pub family: EndpointFamily,
     pub duration: Duration,
     pub app: App,
 }
 
-impl RequestCount {
+impl UncountedRequest {
     /// Removes the count from a reply.
-    pub(crate) fn take(response: &mut Response) -> Option<Self> {
+    pub(crate) fn take_from_response(response: &mut Response) -> Option<Self> {
         response.extensions_mut().remove()
     }
 
     /// Counts the request by the status that its client receives.
-    pub(crate) fn record(self, status: StatusCode) {
-        self.app.metrics().count_request(self.family, status, self.duration);
+    pub(crate) fn count_with_status(self, status: StatusCode) {
+        self.app.http_metrics().count_request(self.family, status, self.duration);
     }
 }
 
@@ -39,7 +39,7 @@ const COMMON: [HeaderName; 6] = [
 ];
 
 /// Copies the headers that every reply has from a reply that is discarded to the refusal that replaces it.
-pub(crate) fn keep_common_headers(response: Response, mut refusal: Response) -> Response {
+pub(crate) fn copy_common_headers(response: Response, mut refusal: Response) -> Response {
     for name in COMMON {
         if let Some(value) = response.headers().get(&name) {
             refusal.headers_mut().insert(name, value.clone());

@@ -13,19 +13,19 @@ use super::lookup;
 use super::prepared_replies::{DownloadView, PreparedReplies};
 use super::reply::ReplyPreferences;
 use crate::app::App;
-use crate::prepared_replies::{freshness_headers, reply_as_sent};
+use crate::prepared_replies::{freshness_headers, reply_with_last_good_bytes};
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    document_route("/gtfs/{file}", get(get_schedule_file), [routes!(get_schedule)])
+    document_route("/gtfs/{file}", get(get_gtfs_zip), [routes!(get_gtfs_schedule)])
 }
 
-async fn get_schedule_file(
+async fn get_gtfs_zip(
     state: State<App>,
     Path(file): Path<String>,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let id = file.strip_suffix(".zip").ok_or(Refusal::UnknownPath)?;
-    get_schedule(state, Path(id.to_owned()), preferences).await
+    get_gtfs_schedule(state, Path(id.to_owned()), preferences).await
 }
 
 /// Returns the last good schedule of a feed as a GTFS zip
@@ -44,7 +44,7 @@ async fn get_schedule_file(
         (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
-async fn get_schedule(
+async fn get_gtfs_schedule(
     State(app): State<App>,
     Path(id): Path<String>,
     preferences: ReplyPreferences,
@@ -52,31 +52,32 @@ async fn get_schedule(
     let feed = lookup::find_feed(&app, &id)?;
     match feed.format() {
         Some(format) if format.is_converted_to_gtfs() => {
-            reply_with_conversion(&app, &feed, &preferences).await
+            reply_with_converted_gtfs(&app, &feed, &preferences).await
         }
         Some(format) if !format.is_schedule() => {
             Err(Refusal::OtherFormat { feed: id, actual: format.as_str(), expected: "schedules" })
         }
-        _ => reply_as_sent(&app, &feed, &preferences, DownloadView::Schedule).await,
+        _ => reply_with_last_good_bytes(&app, &feed, &preferences, DownloadView::Schedule).await,
     }
 }
 
 /// Replies with the GTFS zip converted from a NeTEx schedule.
-async fn reply_with_conversion(
+async fn reply_with_converted_gtfs(
     app: &App,
     feed: &Feed,
     preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let reply = async {
         let status = feed.status();
-        let served = lookup::served_snapshot(app, feed, &status)?;
+        let served = lookup::find_served_snapshot(app, feed, &status)?;
         let freshness = freshness_headers(app, feed, &status, served.snapshot());
-        let dataset = lookup::find_dataset(app, feed.id().as_str(), &feed.network())?;
-        let zip = tokio::task::spawn_blocking(move || dataset.converted_gtfs(&served)).await;
+        let dataset = lookup::find_schedule_dataset(app, feed.id().as_str(), &feed.network())?;
+        let zip =
+            tokio::task::spawn_blocking(move || dataset.converted_gtfs_snapshot(&served)).await;
         let zip = zip.ok().flatten().ok_or(Refusal::Internal)?;
         PreparedReplies::for_snapshot(&zip, zip.config())?
             .build_reply(DownloadView::Schedule, preferences, freshness)
             .await
     };
-    lookup::count_reply(feed, preferences, reply.await)
+    lookup::count_feed_reply(feed, preferences, reply.await)
 }

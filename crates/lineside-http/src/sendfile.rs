@@ -39,12 +39,12 @@ pub(crate) fn poll_write(
     pieces: &[IoSlice<'_>],
     file: &MemoryFile,
 ) -> Poll<io::Result<usize>> {
-    let found = find_file_piece(pieces, file).filter(|_| is_worth_sending(socket, file));
+    let found = find_file_piece(pieces, file).filter(|_| is_sendfile_worthwhile(socket, file));
     loop {
         ready!(socket.poll_write_ready(cx))?;
         let written = socket.try_io(Interest::WRITABLE, || match found {
-            Some((before, piece, at)) => send_pieces(socket, before, piece, at, file),
-            None => write_pieces(socket, pieces, MsgFlags::empty()),
+            Some((before, piece, at)) => send_pieces_and_file(socket, before, piece, at, file),
+            None => write_memory_pieces(socket, pieces, MsgFlags::empty()),
         });
         match written {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -59,18 +59,18 @@ fn find_file_piece<'a, 'b>(
     file: &MemoryFile,
 ) -> Option<(&'a [IoSlice<'b>], &'a [u8], usize)> {
     pieces.iter().enumerate().find_map(|(i, piece)| {
-        let at = file.find_offset(piece).filter(|_| piece.len() >= PIECE_BYTES_MIN)?;
+        let at = file.offset_of_slice(piece).filter(|_| piece.len() >= PIECE_BYTES_MIN)?;
         Some((&pieces[..i], &**piece, at))
     })
 }
 
-fn is_worth_sending(socket: &TcpStream, file: &MemoryFile) -> bool {
+fn is_sendfile_worthwhile(socket: &TcpStream, file: &MemoryFile) -> bool {
     let is_near = |peer: SocketAddr| peer.ip().to_canonical().is_loopback();
     file.byte_length() <= NEAR_BYTES_MAX || !socket.peer_addr().is_ok_and(is_near)
 }
 
 /// Writes the pieces before the file's piece, and then as much of that piece as the socket takes.
-fn send_pieces(
+fn send_pieces_and_file(
     socket: &TcpStream,
     before: &[IoSlice<'_>],
     piece: &[u8],
@@ -80,7 +80,8 @@ fn send_pieces(
     let length: usize = before.iter().map(|piece| piece.len()).sum();
     if length > 0 {
         // `MSG_MORE` puts the bytes that follow into the same packet.
-        let written = write_pieces(socket, before, MsgFlags::from_bits_retain(libc::MSG_MORE))?;
+        let written =
+            write_memory_pieces(socket, before, MsgFlags::from_bits_retain(libc::MSG_MORE))?;
         if written < length {
             return Ok(written);
         }
@@ -93,7 +94,11 @@ fn send_pieces(
     }
 }
 
-fn write_pieces(socket: &TcpStream, pieces: &[IoSlice<'_>], flags: MsgFlags) -> io::Result<usize> {
+fn write_memory_pieces(
+    socket: &TcpStream,
+    pieces: &[IoSlice<'_>],
+    flags: MsgFlags,
+) -> io::Result<usize> {
     let flags = flags | MsgFlags::MSG_NOSIGNAL;
     Ok(sendmsg::<()>(socket.as_raw_fd(), pieces, &[], flags, None)?)
 }

@@ -9,11 +9,11 @@ use crate::unsent_budget::UnsentBudget;
 
 /// Marks a response's body as shared with other replies; in the response's extensions.
 #[derive(Debug, Clone)]
-pub struct SharedBody(pub Arc<SharedBytes>);
+pub struct SharedBodyMarker(pub Arc<SharedBodyCounter>);
 
 /// The bytes of a shared body, counted from its release by the holder until the last reply with it is dropped.
 #[derive(Debug)]
-pub struct SharedBytes {
+pub struct SharedBodyCounter {
     length: usize,
     is_compressed: bool,
     is_released: AtomicBool,
@@ -22,7 +22,7 @@ pub struct SharedBytes {
     unsent: OnceLock<Arc<UnsentBudget>>,
 }
 
-impl SharedBytes {
+impl SharedBodyCounter {
     /// Creates the counter of a feed's body; it counts from [`release`](Self::release).
     pub fn for_feed(length: usize) -> Arc<Self> {
         Self::new(length, false)
@@ -40,13 +40,13 @@ impl SharedBytes {
     }
 
     /// Marks that the holder dropped the body.
-    pub fn release(&self) {
+    pub fn mark_released_by_holder(&self) {
         self.is_released.store(true, Relaxed);
         self.count_if_released();
     }
 
     /// Marks that a reply with the body is sent.
-    pub fn attach_unsent(&self, unsent: &Arc<UnsentBudget>) {
+    pub fn attach_unsent_budget(&self, unsent: &Arc<UnsentBudget>) {
         self.unsent.get_or_init(|| Arc::clone(unsent));
         self.count_if_released();
     }
@@ -58,17 +58,17 @@ impl SharedBytes {
             && let Some(unsent) = self.unsent.get()
             && !self.is_counted.swap(true, Relaxed)
         {
-            unsent.shared_counter(self.is_compressed).fetch_add(self.length, Relaxed);
+            unsent.shared_body_counter(self.is_compressed).fetch_add(self.length, Relaxed);
         }
     }
 }
 
-impl Drop for SharedBytes {
+impl Drop for SharedBodyCounter {
     fn drop(&mut self) {
         if *self.is_counted.get_mut()
             && let Some(unsent) = self.unsent.get()
         {
-            unsent.shared_counter(self.is_compressed).fetch_sub(self.length, Relaxed);
+            unsent.shared_body_counter(self.is_compressed).fetch_sub(self.length, Relaxed);
         }
     }
 }
@@ -81,22 +81,22 @@ mod tests {
     fn a_shared_body_is_counted_only_when_sent_and_released() {
         let unsent = UnsentBudget::new(1 << 20);
         for is_released_first in [false, true] {
-            let shared = SharedBytes::for_feed(700);
+            let shared = SharedBodyCounter::for_feed(700);
             let reply = Arc::clone(&shared);
             if is_released_first {
-                shared.release();
+                shared.mark_released_by_holder();
             }
-            shared.attach_unsent(&unsent);
-            assert_eq!(unsent.shared_bytes(), if is_released_first { 700 } else { 0 });
-            shared.release();
-            shared.attach_unsent(&unsent);
+            shared.attach_unsent_budget(&unsent);
+            assert_eq!(unsent.unread_shared_bytes(), if is_released_first { 700 } else { 0 });
+            shared.mark_released_by_holder();
+            shared.attach_unsent_budget(&unsent);
             drop(shared);
-            assert_eq!(unsent.shared_bytes(), 700);
+            assert_eq!(unsent.unread_shared_bytes(), 700);
             drop(reply);
-            assert_eq!(unsent.shared_bytes(), 0);
+            assert_eq!(unsent.unread_shared_bytes(), 0);
         }
         // A body that was never sent is not counted.
-        SharedBytes::for_feed(700).release();
-        assert_eq!(unsent.shared_bytes(), 0);
+        SharedBodyCounter::for_feed(700).mark_released_by_holder();
+        assert_eq!(unsent.unread_shared_bytes(), 0);
     }
 }

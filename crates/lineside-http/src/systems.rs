@@ -24,7 +24,7 @@ use super::blocking::run_blocking;
 use super::errors::{Problem, Refusal};
 use super::limits::MANIFEST_FRESH_FOR;
 use super::lookup;
-use super::prepared_replies::{PreparedReplies, producer_headers};
+use super::prepared_replies::{PreparedReplies, producer_reply_headers};
 use super::reply::{ReplyPreferences, Representation};
 use crate::app::App;
 use crate::prepared_replies::ConvertedFile;
@@ -40,9 +40,9 @@ const JSON_TYPE: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
-        .routes(routes!(get_manifest))
-        .routes(routes!(get_file))
-        .routes(routes!(get_localized_file))
+        .routes(routes!(get_gbfs_manifest))
+        .routes(routes!(get_gbfs_file))
+        .routes(routes!(get_localized_gbfs_file))
 }
 
 /// Lists all GBFS systems, each with the versions in which it is served
@@ -50,7 +50,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     get, path = "/gbfs/manifest.json", tag = "formats",
     responses((status = 200, description = "A manifest of version 3.0", content_type = "application/json"))
 )]
-async fn get_manifest(
+async fn get_gbfs_manifest(
     State(app): State<App>,
     headers: HeaderMap,
     preferences: ReplyPreferences,
@@ -66,7 +66,7 @@ async fn get_manifest(
     let written = run_blocking(move || {
         let datasets = systems.iter().map(|feed| Dataset {
             system_id: system_id(feed).into(),
-            versions: list_versions(feed, &base),
+            versions: list_gbfs_versions(feed, &base),
             ..Dataset::default()
         });
         let head = FileHeader {
@@ -79,9 +79,9 @@ async fn get_manifest(
     });
     let written = written.await?.ok_or(Refusal::Internal)?;
     let reply = Representation::new(JSON_TYPE, written.body)
-        .modified_at(Some(changed), app.now())
-        .fresh_for(MANIFEST_FRESH_FOR)
-        .single_use();
+        .with_modified_time(Some(changed), app.now())
+        .with_freshness(MANIFEST_FRESH_FOR)
+        .mark_single_use();
     Ok(reply.into_reply(&preferences, &app).await)
 }
 
@@ -103,13 +103,13 @@ async fn get_manifest(
         (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
-async fn get_file(
+async fn get_gbfs_file(
     State(app): State<App>,
     Path((id, version, name)): Path<(String, String, String)>,
     headers: HeaderMap,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    reply_with_file(&app, (&id, &version, None, &name), &headers, &preferences).await
+    reply_with_gbfs_file(&app, (&id, &version, None, &name), &headers, &preferences).await
 }
 
 /// Returns a file of a GBFS system in version 2.3, in one of its languages
@@ -128,22 +128,23 @@ async fn get_file(
         (status = 503, description = "`no_data` or `stale`", body = Problem)
     )
 )]
-async fn get_localized_file(
+async fn get_localized_gbfs_file(
     State(app): State<App>,
     Path((id, version, language, name)): Path<(String, String, String, String)>,
     headers: HeaderMap,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    reply_with_file(&app, (&id, &version, Some(&language), &name), &headers, &preferences).await
+    reply_with_gbfs_file(&app, (&id, &version, Some(&language), &name), &headers, &preferences)
+        .await
 }
 
-async fn reply_with_file(
+async fn reply_with_gbfs_file(
     app: &App,
     (id, version, language, name): (&str, &str, Option<&str>, &str),
     headers: &HeaderMap,
     preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let feed = lookup::find_system(app, id, "GBFS")?;
+    let feed = lookup::find_gbfs_system(app, id, "GBFS")?;
     let plain = name.strip_suffix(".json").unwrap_or(name);
     let unknown = || Refusal::UnknownFile {
         feed: lookup::shorten_id(id),
@@ -158,18 +159,28 @@ async fn reply_with_file(
     let reply = async {
         match (plain, language) {
             (DISCOVERY, None) => {
-                reply_with_content(app, &feed, preferences, write_discovery(&feed, version, base))
-                    .await
+                reply_with_generated_file(
+                    app,
+                    &feed,
+                    preferences,
+                    discovery_writer(&feed, version, base),
+                )
+                .await
             }
             (VERSIONS, None) => {
-                reply_with_content(app, &feed, preferences, write_versions(&feed, version, base))
-                    .await
+                reply_with_generated_file(
+                    app,
+                    &feed,
+                    preferences,
+                    versions_file_writer(&feed, version, base),
+                )
+                .await
             }
             _ => {
                 let kind = FileKind::kind_from_file_name(plain);
                 let kind = kind.filter(|kind| output_file_name(*kind, version) == Some(plain));
                 let kind = kind.ok_or_else(unknown)?;
-                let mut parts = list_parts(&feed, kind).into_iter();
+                let mut parts = list_gbfs_files(&feed, kind).into_iter();
                 let part = match language {
                     Some(_) => parts.find(|part| part.language.as_deref() == language),
                     None => parts.next(),
@@ -177,34 +188,34 @@ async fn reply_with_file(
                 let part = part.ok_or_else(unknown)?;
                 let manifest_url = format!("{base}/gbfs/manifest.json");
                 let to = GbfsConversion { kind, version, manifest_url };
-                reply_with_conversion(app, &feed, &part, to, preferences).await
+                reply_with_converted_file(app, &feed, &part, to, preferences).await
             }
         }
     };
-    lookup::count_reply(&feed, preferences, reply.await)
+    lookup::count_feed_reply(&feed, preferences, reply.await)
 }
 
 /// Returns the file of a kind in the first language that has it.
-fn find_part(system: &Feed, kind: FileKind) -> Option<GbfsFeedFile> {
-    list_parts(system, kind).into_iter().next()
+fn find_gbfs_file(system: &Feed, kind: FileKind) -> Option<GbfsFeedFile> {
+    list_gbfs_files(system, kind).into_iter().next()
 }
 
 /// Returns the files of a kind in the order of the discovery file, one for each language.
-fn list_parts(system: &Feed, kind: FileKind) -> Vec<GbfsFeedFile> {
+fn list_gbfs_files(system: &Feed, kind: FileKind) -> Vec<GbfsFeedFile> {
     let parts = system.gbfs_files();
     let same = parts.iter().filter(|part| FileKind::kind_from_file_name(&part.name) == Some(kind));
     same.cloned().collect()
 }
 
 /// Replies with a body of this server's own, as fresh as the discovery file.
-async fn reply_with_content(
+async fn reply_with_generated_file(
     app: &App,
     feed: &Feed,
     preferences: &ReplyPreferences,
     body: impl FnOnce(FileHeader) -> Vec<u8> + Send + 'static,
 ) -> Result<Response, Refusal> {
     let status = feed.status();
-    let served = lookup::served_snapshot(app, feed, &status)?;
+    let served = lookup::find_served_snapshot(app, feed, &status)?;
     let snapshot = served.snapshot();
     let ttl = lineside_gbfs::parse_file_ttl(&snapshot.bytes)
         .ok()
@@ -217,15 +228,15 @@ async fn reply_with_content(
     };
     let body = run_blocking(move || body(head)).await?;
     let reply = Representation::new(JSON_TYPE, body)
-        .modified_by_producer(Some(snapshot.modified_at()))
-        .single_use()
+        .with_producer_modified_time(Some(snapshot.modified_at()))
+        .mark_single_use()
         .into_reply(preferences, app);
     let mut reply = reply.await;
     reply.headers_mut().extend(freshness_headers(app, feed, &status, snapshot));
     Ok(reply)
 }
 
-fn write_discovery(
+fn discovery_writer(
     feed: &Arc<Feed>,
     version: WritableGbfsVersion,
     base: String,
@@ -273,19 +284,19 @@ fn write_discovery(
     }
 }
 
-fn write_versions(
+fn versions_file_writer(
     feed: &Arc<Feed>,
     version: WritableGbfsVersion,
     base: String,
 ) -> impl FnOnce(FileHeader) -> Vec<u8> + use<> {
-    let content = FileContent::Versions(list_versions(feed, &base));
+    let content = FileContent::Versions(list_gbfs_versions(feed, &base));
     move |head| {
         let written = encode_gbfs_file(&content, &head, version, LANGUAGE_DEFAULT);
         written.map(|it| it.body).unwrap_or_default()
     }
 }
 
-fn list_versions(feed: &Feed, base: &str) -> Vec<VersionEntry> {
+fn list_gbfs_versions(feed: &Feed, base: &str) -> Vec<VersionEntry> {
     let entry = |version: WritableGbfsVersion| VersionEntry {
         version: Some(version.as_str().into()),
         url: Some(
@@ -302,9 +313,9 @@ fn system_language(system: &Feed) -> String {
     let parts = system.gbfs_files();
     let first_language =
         parts.first().and_then(|part| part.language.as_ref()).map(ToString::to_string);
-    let known = || match find_part(system, FileKind::SystemInformation)
-        .and_then(|part| read_part(&part, FileKind::SystemInformation, LANGUAGE_DEFAULT)?.ok())?
-    {
+    let known = || match find_gbfs_file(system, FileKind::SystemInformation).and_then(|part| {
+        decode_file_snapshot(&part, FileKind::SystemInformation, LANGUAGE_DEFAULT)?.ok()
+    })? {
         (FileContent::SystemInformation(it), _) => it.languages.0.first().map(ToString::to_string),
         _ => None,
     };
@@ -313,8 +324,9 @@ fn system_language(system: &Feed) -> String {
 
 /// Returns the system's own `system_id`, else the feed's id.
 fn system_id(system: &Feed) -> String {
-    let stated_id = find_part(system, FileKind::SystemInformation)
-        .and_then(|part| read_part(&part, FileKind::SystemInformation, LANGUAGE_DEFAULT)?.ok());
+    let stated_id = find_gbfs_file(system, FileKind::SystemInformation).and_then(|part| {
+        decode_file_snapshot(&part, FileKind::SystemInformation, LANGUAGE_DEFAULT)?.ok()
+    });
     match stated_id {
         Some((FileContent::SystemInformation(it), _)) if !it.system_id.is_empty() => {
             it.system_id.to_string()
@@ -324,7 +336,7 @@ fn system_id(system: &Feed) -> String {
 }
 
 /// Decodes a file of a system; `None` before its first download.
-fn read_part(
+fn decode_file_snapshot(
     part: &GbfsFeedFile,
     kind: FileKind,
     language: &str,
@@ -344,13 +356,13 @@ struct GbfsConversion {
 
 impl GbfsConversion {
     /// Returns true if the converted file has a `manifest_url`.
-    fn has_manifest(&self) -> bool {
+    fn has_manifest_url(&self) -> bool {
         self.kind == FileKind::SystemInformation && self.version == WritableGbfsVersion::Three
     }
 }
 
 /// Replies with a producer's file, converted to the requested version.
-async fn reply_with_conversion(
+async fn reply_with_converted_file(
     app: &App,
     system: &Arc<Feed>,
     part: &GbfsFeedFile,
@@ -358,23 +370,23 @@ async fn reply_with_conversion(
     preferences: &ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let status = part.feed.status();
-    let served = lookup::served_snapshot(app, &part.feed, &status)?;
+    let served = lookup::find_served_snapshot(app, &part.feed, &status)?;
     let snapshot = served.snapshot();
-    let conversion = convert_part(system, &served, part, to).await?;
+    let conversion = convert_gbfs_file(system, &served, part, to).await?;
     let reply =
         Representation::with_hash(JSON_TYPE, conversion.body.clone(), conversion.input_hash)
-            .modified_by_producer(Some(snapshot.modified_at()))
+            .with_producer_modified_time(Some(snapshot.modified_at()))
             .into_reply(preferences, app);
     let mut reply = reply.await;
     if reply.status() != StatusCode::NOT_MODIFIED {
-        reply.headers_mut().extend(producer_headers(part.feed.config()));
+        reply.headers_mut().extend(producer_reply_headers(part.feed.config()));
     }
     reply.headers_mut().extend(freshness_headers(app, &part.feed, &status, snapshot));
     Ok(reply)
 }
 
 /// Returns the conversion of a file, made once for these bytes. Concurrent requests wait for it.
-async fn convert_part(
+async fn convert_gbfs_file(
     system: &Arc<Feed>,
     served: &ServedSnapshot,
     part: &GbfsFeedFile,
@@ -383,8 +395,8 @@ async fn convert_part(
     let GbfsConversion { kind, version, .. } = to;
     let prepared = PreparedReplies::for_snapshot(served, served.config())?;
     let mut made = prepared.converted_files(version).lock().await;
-    let companions = CompanionFiles::for_part(system, part, kind, version);
-    let input_hash = companions.hash_inputs(served.snapshot().hash, &to);
+    let companions = CompanionFiles::for_gbfs_file(system, part, kind, version);
+    let input_hash = companions.hash_conversion_inputs(served.snapshot().hash, &to);
     let is_its = |conversion: &&Arc<ConvertedFile>| {
         conversion.input_hash == input_hash && conversion.language == part.language
     };
@@ -397,8 +409,8 @@ async fn convert_part(
         let language = own.map_or_else(|| system_language(&system), |own| own.to_string());
         let (file, _) = decode_gbfs_file(kind, &bytes, &language, &FileLimits::default())?;
         let mut content = file.content;
-        companions.merge_into(&mut content, &file.head, &language);
-        if to.has_manifest() {
+        companions.merge_companions(&mut content, &file.head, &language);
+        if to.has_manifest_url() {
             content.adapt_contacts_to_v3(Some(&to.manifest_url));
         }
         Ok(encode_gbfs_file(&content, &file.head, version, &language).map(|it| it.body))
@@ -427,7 +439,7 @@ struct CompanionFiles {
 }
 
 impl CompanionFiles {
-    fn for_part(
+    fn for_gbfs_file(
         system: &Feed,
         part: &GbfsFeedFile,
         kind: FileKind,
@@ -438,17 +450,18 @@ impl CompanionFiles {
         let hours = [FileKind::Hours, FileKind::Calendar].into_iter().filter(|_| has_hours);
         let kinds = hours.chain([FileKind::SystemInformation]);
         let mut parts: Vec<_> =
-            kinds.filter_map(|kind| Some((kind, find_part(system, kind)?))).collect();
-        let others = list_parts(system, kind).into_iter().filter(|it| it.language != part.language);
+            kinds.filter_map(|kind| Some((kind, find_gbfs_file(system, kind)?))).collect();
+        let others =
+            list_gbfs_files(system, kind).into_iter().filter(|it| it.language != part.language);
         parts.extend(others.filter(|_| is_version_three).map(|other| (kind, other)));
         Self { kind, files: parts, has_hours }
     }
 
-    fn hash_inputs(&self, own: u128, to: &GbfsConversion) -> u128 {
+    fn hash_conversion_inputs(&self, own: u128, to: &GbfsConversion) -> u128 {
         let mut hash = Xxh3::new();
         hash.update(&own.to_le_bytes());
         hash.update(&[to.version.major_version()]);
-        if to.has_manifest() {
+        if to.has_manifest_url() {
             hash.update(to.manifest_url.as_bytes());
         }
         for (_, part) in &self.files {
@@ -458,11 +471,11 @@ impl CompanionFiles {
         hash.digest128()
     }
 
-    fn merge_into(&self, content: &mut FileContent, head: &FileHeader, language: &str) {
+    fn merge_companions(&self, content: &mut FileContent, head: &FileHeader, language: &str) {
         for (_, other) in self.files.iter().filter(|(kind, _)| *kind == self.kind) {
             let its = other.language.as_deref().unwrap_or(language);
             if its != language
-                && let Some(Ok((other, _))) = read_part(other, self.kind, its)
+                && let Some(Ok((other, _))) = decode_file_snapshot(other, self.kind, its)
             {
                 content.add_texts_of_language(&other);
             }
@@ -481,7 +494,7 @@ impl CompanionFiles {
         let (mut hours, mut calendar) = (Vec::new(), Vec::new());
         let kinds = [FileKind::Hours, FileKind::Calendar];
         for (kind, part) in self.files.iter().filter(|(kind, _)| kinds.contains(kind)) {
-            match read_part(part, *kind, language) {
+            match decode_file_snapshot(part, *kind, language) {
                 Some(Ok((FileContent::Hours(all), _))) => hours = all,
                 Some(Ok((FileContent::Calendar(all), _))) => calendar = all,
                 _ => return None,

@@ -16,7 +16,7 @@ use http::response::Parts;
 use http::{HeaderValue, header};
 use lineside_ingest::MemoryFile;
 use lineside_wire::partition::TransportRequest;
-use lineside_wire::sse::OpenError;
+use lineside_wire::sse::SseOpenError;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -34,7 +34,7 @@ pub(crate) struct ConnectionTakeover(Arc<dyn TransportRequest>);
 
 impl ConnectionTakeover {
     /// Builds a reply after which the connection belongs to a partition.
-    pub(crate) fn build_reply(
+    pub(crate) fn build_takeover_reply(
         head: impl IntoResponse,
         transport_request: impl TransportRequest + 'static,
     ) -> Response {
@@ -51,12 +51,12 @@ pub(crate) fn is_takeover(response: &Response) -> bool {
 
 /// Returns the refusal for an address that has reached its limit of connections.
 pub(crate) fn overloaded_reply() -> Response {
-    Refusal::Channels(OpenError::Overloaded).into_response()
+    Refusal::Channels(SseOpenError::Overloaded).into_response()
 }
 
 /// A reply that was withheld from hyper.
 #[derive(Debug)]
-pub(crate) struct TakeoverReply {
+pub(crate) struct WithheldTakeoverReply {
     pub head: Bytes,
     pub transport_request: Arc<dyn TransportRequest>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct TakeoverSlot(Arc<TakeoverState>);
 
 #[derive(Debug)]
 struct TakeoverState {
-    pending_reply: Mutex<Option<TakeoverReply>>,
+    pending_reply: Mutex<Option<WithheldTakeoverReply>>,
     /// True if all bytes written to the socket were flushed.
     is_flushed: AtomicBool,
     /// The memory file of the current reply's body, if any.
@@ -86,7 +86,7 @@ impl TakeoverSlot {
     }
 
     /// Returns a response, unless its connection changes its transport: then this future never completes.
-    pub(crate) async fn pass_response(self, response: Response) -> Response {
+    pub(crate) async fn pass_or_withhold_response(self, response: Response) -> Response {
         let (mut parts, body) = response.into_parts();
         let Some(ConnectionTakeover(transport_request)) = parts.extensions.remove() else {
             *self.0.body_file.lock() =
@@ -96,22 +96,22 @@ impl TakeoverSlot {
         // The router set the length of the empty body.
         parts.headers.remove(header::CONTENT_LENGTH);
         *self.0.pending_reply.lock() =
-            Some(TakeoverReply { head: encode_head(&parts), transport_request });
+            Some(WithheldTakeoverReply { head: encode_response_head(&parts), transport_request });
         std::future::pending().await
     }
 
     /// Returns true if a takeover reply waits and all earlier replies are flushed.
-    pub(crate) fn can_leave(&self) -> bool {
+    pub(crate) fn is_ready_for_takeover(&self) -> bool {
         self.0.is_flushed.load(Relaxed) && self.0.pending_reply.lock().is_some()
     }
 
-    pub(crate) fn take_reply(&self) -> Option<TakeoverReply> {
+    pub(crate) fn take_withheld_reply(&self) -> Option<WithheldTakeoverReply> {
         self.0.pending_reply.lock().take()
     }
 }
 
 /// Encodes a reply's head. The connection closes after the body.
-fn encode_head(parts: &Parts) -> Bytes {
+fn encode_response_head(parts: &Parts) -> Bytes {
     let mut head = BytesMut::with_capacity(512);
     head.put_slice(b"HTTP/1.1 ");
     head.put_slice(parts.status.as_str().as_bytes());
@@ -139,12 +139,12 @@ fn append_header(head: &mut BytesMut, name: &str, value: &[u8]) {
 }
 
 /// Returns a complete reply for a connection that comes when the node is full.
-pub(crate) async fn full_node_refusal() -> Bytes {
+pub(crate) async fn overloaded_refusal_bytes() -> Bytes {
     let (mut parts, body) = overloaded_reply().into_parts();
     let body = axum::body::to_bytes(body, limits::PAGE_BYTES_MAX).await.unwrap_or_default();
     parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
     parts.headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    [encode_head(&parts), body].concat().into()
+    [encode_response_head(&parts), body].concat().into()
 }
 
 /// A socket that carries HTTP and can be handed over.
@@ -202,12 +202,12 @@ impl HttpSocket for Box<TlsStream<TcpStream>> {
 
 /// A socket that records in the slot if all written bytes were flushed.
 #[derive(Debug)]
-pub(crate) struct WatchedSocket<C> {
+pub(crate) struct FlushTrackingSocket<C> {
     socket: C,
     takeover_slot: TakeoverSlot,
 }
 
-impl<C> WatchedSocket<C> {
+impl<C> FlushTrackingSocket<C> {
     pub(crate) fn new(socket: C, takeover_slot: TakeoverSlot) -> Self {
         Self { socket, takeover_slot }
     }
@@ -217,7 +217,7 @@ impl<C> WatchedSocket<C> {
     }
 }
 
-impl<C: HttpSocket> AsyncRead for WatchedSocket<C> {
+impl<C: HttpSocket> AsyncRead for FlushTrackingSocket<C> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -227,7 +227,7 @@ impl<C: HttpSocket> AsyncRead for WatchedSocket<C> {
     }
 }
 
-impl<C: HttpSocket> AsyncWrite for WatchedSocket<C> {
+impl<C: HttpSocket> AsyncWrite for FlushTrackingSocket<C> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -84,19 +84,19 @@ fn load_certificate(
 ) -> anyhow::Result<CertifiedKey> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(&files.cert)
         .and_then(Iterator::collect)
-        .map_err(|error| unreadable_file(&files.cert, "certificates", &error));
+        .map_err(|error| unreadable_pem_error(&files.cert, "certificates", &error));
     let chain = chain?;
     if chain.is_empty() {
         anyhow::bail!("{}: expected a certificate in PEM", files.cert.display());
     }
     let key = PrivateKeyDer::from_pem_file(&files.key)
-        .map_err(|error| unreadable_file(&files.key, "a private key", &error))?;
+        .map_err(|error| unreadable_pem_error(&files.key, "a private key", &error))?;
     CertifiedKey::from_der(chain, key, provider).with_context(|| {
         let (cert, key) = (files.cert.display(), files.key.display());
         format!("the private key {key} does not match the first certificate in {cert}, or its type is not supported")
     })
 }
 
-fn unreadable_file(path: &Path, what: &str, error: &impl fmt::Display) -> anyhow::Error {
+fn unreadable_pem_error(path: &Path, what: &str, error: &impl fmt::Display) -> anyhow::Error {
     anyhow::anyhow!("{}: cannot read {what} in PEM: {error}", path.display())
 }

@@ -18,15 +18,15 @@ use http_body::{Body as _, Frame, SizeHint};
 use super::admission::AdmissionControl;
 use super::errors::Refusal;
 use super::limits;
-use super::shared_bytes::{SharedBody, SharedBytes};
-use super::streams::StreamProgress;
+use super::shared_bytes::{SharedBodyCounter, SharedBodyMarker};
+use super::streams::Http2StreamProgress;
 use crate::http_date::current_http_date;
-use crate::request_count::{RequestCount, keep_common_headers};
-use crate::unsent_budget::{AddressUnsent, UnsentBudget};
+use crate::request_count::{UncountedRequest, copy_common_headers};
+use crate::unsent_budget::{AddressUnsentBytes, UnsentBudget};
 
 /// The unsent bytes of one connection.
 #[derive(Debug)]
-struct ConnectionUnsent {
+struct ConnectionUnsentBytes {
     bytes_max: usize,
     /// Bytes of replies that were made for one request each.
     bytes: AtomicUsize,
@@ -34,7 +34,7 @@ struct ConnectionUnsent {
     all_bytes: AtomicUsize,
 }
 
-impl ConnectionUnsent {
+impl ConnectionUnsentBytes {
     /// Creates the counter of one client's connection.
     fn for_client(all: &UnsentBudget) -> Arc<Self> {
         Self::new(all.bytes_max / limits::UNSENT_CONNECTION_DIVISOR)
@@ -52,9 +52,9 @@ impl ConnectionUnsent {
 
     /// Counts the bytes of a reply, and returns false if too many bytes are unsent already. While none are unsent, a
     /// reply of any size is accepted, or clients could never read it.
-    fn count_reply(&self, address: &AddressUnsent, bytes: usize) -> bool {
+    fn try_count_reply(&self, address: &AddressUnsentBytes, bytes: usize) -> bool {
         let all = &address.budget;
-        let bytes_max = all.limit_for(bytes);
+        let bytes_max = all.limit_for_reply(bytes);
         let counters = [
             (&self.bytes, self.bytes_max),
             (&address.bytes, address.bytes_max),
@@ -77,16 +77,16 @@ impl ConnectionUnsent {
     }
 
     /// Returns the reply with its body counted, or a refusal if too many bytes wait to be sent.
-    fn outgoing_reply(
+    fn count_outgoing_reply(
         self: &Arc<Self>,
-        address: &Arc<AddressUnsent>,
+        address: &Arc<AddressUnsentBytes>,
         response: Response,
-        progress: Option<Arc<StreamProgress>>,
+        progress: Option<Arc<Http2StreamProgress>>,
     ) -> Response<OutgoingBody> {
         let mut response = response;
         // Set here and not by hyper, whose cached date stays in the future after the clock was set back.
         response.headers_mut().entry(header::DATE).or_insert_with(current_http_date);
-        let shared = response.extensions().get::<SharedBody>().map(|it| Arc::clone(&it.0));
+        let shared = response.extensions().get::<SharedBodyMarker>().map(|it| Arc::clone(&it.0));
         // A body without exact length is produced piece by piece while it is sent.
         let length = response.body().size_hint().exact().unwrap_or(0);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
@@ -94,33 +94,37 @@ impl ConnectionUnsent {
             return response.map(|body| OutgoingBody::new(body, None, progress));
         }
         if let Some(shared) = &shared {
-            shared.attach_unsent(&address.budget);
+            shared.attach_unsent_budget(&address.budget);
         }
         let is_free = shared.is_some() && address.budget.has_room_for_shared();
-        if !is_free && !self.count_reply(address, length) {
-            let refusal = keep_common_headers(response, Refusal::Busy.into_response());
+        if !is_free && !self.try_count_reply(address, length) {
+            let refusal = copy_common_headers(response, Refusal::Busy.into_response());
             return refusal.map(|body| OutgoingBody::new(body, None, progress));
         }
         self.all_bytes.fetch_add(length, Relaxed);
         let counted = (!is_free).then(|| Arc::clone(address));
         let connection = Arc::clone(self);
-        let unsent =
-            Arc::new(UnsentBytes { bytes: length, connection, address: counted, _shared: shared });
+        let unsent = Arc::new(UnsentReplyBytes {
+            bytes: length,
+            connection,
+            address: counted,
+            _shared: shared,
+        });
         response.map(|body| OutgoingBody::new(body, Some(unsent), progress))
     }
 }
 
 /// The bytes of a reply, counted until this is dropped.
 #[derive(Debug)]
-struct UnsentBytes {
+struct UnsentReplyBytes {
     bytes: usize,
-    connection: Arc<ConnectionUnsent>,
+    connection: Arc<ConnectionUnsentBytes>,
     /// The address that counts the bytes; `None` for a shared body that is not counted.
-    address: Option<Arc<AddressUnsent>>,
-    _shared: Option<Arc<SharedBytes>>,
+    address: Option<Arc<AddressUnsentBytes>>,
+    _shared: Option<Arc<SharedBodyCounter>>,
 }
 
-impl Drop for UnsentBytes {
+impl Drop for UnsentReplyBytes {
     fn drop(&mut self) {
         self.connection.all_bytes.fetch_sub(self.bytes, Relaxed);
         if let Some(address) = &self.address {
@@ -134,7 +138,7 @@ impl Drop for UnsentBytes {
 /// A chunk of a body that stays counted for as long as hyper holds any of it.
 struct CountedChunk {
     bytes: Bytes,
-    _unsent: Arc<UnsentBytes>,
+    _unsent: Arc<UnsentReplyBytes>,
 }
 
 impl AsRef<[u8]> for CountedChunk {
@@ -146,9 +150,9 @@ impl AsRef<[u8]> for CountedChunk {
 /// A reply's body while it is sent.
 pub(crate) struct OutgoingBody {
     body: Body,
-    unsent: Option<Arc<UnsentBytes>>,
+    unsent: Option<Arc<UnsentReplyBytes>>,
     /// The progress of an HTTP/2 stream, whose body is sent in small pieces.
-    progress: Option<Arc<StreamProgress>>,
+    progress: Option<Arc<Http2StreamProgress>>,
     /// The rest of the chunk that is being split into pieces.
     rest: Bytes,
 }
@@ -156,8 +160,8 @@ pub(crate) struct OutgoingBody {
 impl OutgoingBody {
     fn new(
         body: Body,
-        unsent: Option<Arc<UnsentBytes>>,
-        progress: Option<Arc<StreamProgress>>,
+        unsent: Option<Arc<UnsentReplyBytes>>,
+        progress: Option<Arc<Http2StreamProgress>>,
     ) -> Self {
         Self { body, unsent, progress, rest: Bytes::new() }
     }
@@ -165,7 +169,7 @@ impl OutgoingBody {
     /// Returns the next piece. hyper is done with a stream once it has given the last piece to h2, and h2 accepts a
     /// whole piece as soon as the client has window for one byte of it. So the last piece is one byte: when h2 has it,
     /// the client has window for the whole body.
-    fn next_piece(&mut self) -> Bytes {
+    fn next_body_piece(&mut self) -> Bytes {
         let chunk_max = limits::PIECE_BYTES_MAX;
         let length = match self.rest.len() {
             length if length > chunk_max => chunk_max,
@@ -186,7 +190,7 @@ impl http_body::Body for OutgoingBody {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = &mut *self;
         if let Some(progress) = &this.progress {
-            progress.mark_drained();
+            progress.mark_no_bytes_waiting();
         }
         if this.rest.is_empty() {
             let frame = match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
@@ -208,9 +212,9 @@ impl http_body::Body for OutgoingBody {
             }
             this.rest = bytes;
         }
-        let piece = this.next_piece();
+        let piece = this.next_body_piece();
         if let Some(progress) = &this.progress {
-            progress.count_bytes(piece.len());
+            progress.count_passed_bytes(piece.len());
         }
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
@@ -232,10 +236,10 @@ impl http_body::Body for OutgoingBody {
 
 /// The limits on the replies of one connection: unsent bytes and a timeout.
 #[derive(Clone)]
-pub(crate) struct SendBounds {
+pub(crate) struct ConnectionSendLimits {
     /// Longest time that the client may read nothing of a reply.
     pub timeout: Duration,
-    connection: Arc<ConnectionUnsent>,
+    connection: Arc<ConnectionUnsentBytes>,
     owner: UnsentOwner,
     budget: Arc<UnsentBudget>,
 }
@@ -243,23 +247,23 @@ pub(crate) struct SendBounds {
 /// The client that a connection's requests are counted for.
 #[derive(Clone)]
 enum UnsentOwner {
-    Client(Arc<AddressUnsent>),
+    Client(Arc<AddressUnsentBytes>),
     /// Each request may come from another client.
     BehindProxy,
 }
 
-impl SendBounds {
+impl ConnectionSendLimits {
     /// Returns the limits of a client's own connection.
     pub(crate) fn for_client(admission: &AdmissionControl, client: IpAddr) -> Self {
         let all = Arc::clone(admission.unsent_budget());
-        let connection = ConnectionUnsent::for_client(&all);
+        let connection = ConnectionUnsentBytes::for_client(&all);
         let owner = UnsentOwner::Client(all.for_address(client));
         Self { timeout: admission.send_timeout(), connection, owner, budget: all }
     }
 
     /// Returns the limits of a trusted proxy's connection.
     pub(crate) fn for_proxy(admission: &AdmissionControl) -> Self {
-        let (connection, owner) = (ConnectionUnsent::for_proxy(), UnsentOwner::BehindProxy);
+        let (connection, owner) = (ConnectionUnsentBytes::for_proxy(), UnsentOwner::BehindProxy);
         let all = Arc::clone(admission.unsent_budget());
         Self { timeout: admission.send_timeout(), connection, owner, budget: all }
     }
@@ -275,23 +279,26 @@ impl SendBounds {
     }
 
     /// Returns the address that a request is counted for; `client` resolves it if a proxy forwarded the request.
-    pub(crate) fn find_owner(&self, client: impl FnOnce() -> IpAddr) -> Arc<AddressUnsent> {
+    pub(crate) fn find_counted_address(
+        &self,
+        client: impl FnOnce() -> IpAddr,
+    ) -> Arc<AddressUnsentBytes> {
         match &self.owner {
             UnsentOwner::Client(address) => Arc::clone(address),
             UnsentOwner::BehindProxy => self.budget.for_address(client()),
         }
     }
 
-    pub(crate) fn outgoing_reply(
+    pub(crate) fn limit_outgoing_reply(
         &self,
-        owner: &Arc<AddressUnsent>,
+        owner: &Arc<AddressUnsentBytes>,
         response: Response,
-        count: Option<RequestCount>,
+        count: Option<UncountedRequest>,
     ) -> Response<OutgoingBody> {
-        let progress = StreamProgress::for_current_task();
-        let reply = self.connection.outgoing_reply(owner, response, progress);
+        let progress = Http2StreamProgress::for_current_task();
+        let reply = self.connection.count_outgoing_reply(owner, response, progress);
         if let Some(count) = count {
-            count.record(reply.status());
+            count.count_with_status(reply.status());
         }
         reply
     }
@@ -305,7 +312,7 @@ mod tests {
 
     use super::*;
 
-    fn owner(all: &Arc<UnsentBudget>, address: &str) -> Arc<AddressUnsent> {
+    fn owner(all: &Arc<UnsentBudget>, address: &str) -> Arc<AddressUnsentBytes> {
         all.for_address(address.parse().unwrap())
     }
 
@@ -321,8 +328,9 @@ mod tests {
     #[tokio::test]
     async fn a_reply_is_counted_until_its_last_byte_is_dropped() {
         let all = UnsentBudget::new(1 << 20);
-        let connection = ConnectionUnsent::for_client(&all);
-        let response = connection.outgoing_reply(&owner(&all, "192.0.2.1"), reply(5_000), None);
+        let connection = ConnectionUnsentBytes::for_client(&all);
+        let response =
+            connection.count_outgoing_reply(&owner(&all, "192.0.2.1"), reply(5_000), None);
         assert_eq!(all.unsent_bytes(), 5_000);
         let mut body = response.into_body();
         let mut bytes = next(&mut body).await.unwrap();
@@ -340,9 +348,10 @@ mod tests {
         const KIB: usize = 1 << 10;
         let all = UnsentBudget::new(1600 * KIB);
         let one = owner(&all, "2001:db8::1");
-        let connections: Vec<_> = (0..40).map(|_| ConnectionUnsent::for_client(&all)).collect();
-        let reserve = |n: usize, owner: &Arc<AddressUnsent>, length| {
-            connections[n].outgoing_reply(owner, reply(length * KIB), None)
+        let connections: Vec<_> =
+            (0..40).map(|_| ConnectionUnsentBytes::for_client(&all)).collect();
+        let reserve = |n: usize, owner: &Arc<AddressUnsentBytes>, length| {
+            connections[n].count_outgoing_reply(owner, reply(length * KIB), None)
         };
         let is_busy = |response: &Response<OutgoingBody>| {
             response.status() == StatusCode::SERVICE_UNAVAILABLE
@@ -368,7 +377,7 @@ mod tests {
         assert!(!replies.iter().any(is_busy), "small replies have a separate reserve");
         drop(replies);
         assert!(!all.is_under_pressure());
-        assert_eq!((all.unsent_bytes(), all.refused_replies()), (0, 3));
+        assert_eq!((all.unsent_bytes(), all.refused_reply_count()), (0, 3));
         assert!(
             !is_busy(&reserve(0, &one, 5_000)),
             "one reply of any size is allowed while no others wait"
@@ -378,33 +387,34 @@ mod tests {
     #[test]
     fn shared_bodies_are_counted_for_readers_beyond_the_shared_limit() {
         let all = UnsentBudget::new(1600);
-        let (connection, one) = (ConnectionUnsent::for_client(&all), owner(&all, "192.0.2.1"));
-        let share = SharedBytes::for_feed(300);
+        let (connection, one) = (ConnectionUnsentBytes::for_client(&all), owner(&all, "192.0.2.1"));
+        let share = SharedBodyCounter::for_feed(300);
         let reserve = || {
             let mut shared = reply(300);
-            shared.extensions_mut().insert(SharedBody(Arc::clone(&share)));
-            connection.outgoing_reply(&one, shared, None)
+            shared.extensions_mut().insert(SharedBodyMarker(Arc::clone(&share)));
+            connection.count_outgoing_reply(&one, shared, None)
         };
         let mut replies = vec![reserve(), reserve()];
-        share.release();
+        share.mark_released_by_holder();
         replies.push(reserve());
         assert!(replies.iter().all(|it| it.status() == StatusCode::OK));
-        assert_eq!((all.unsent_bytes(), all.shared_bytes()), (0, 300));
+        assert_eq!((all.unsent_bytes(), all.unread_shared_bytes()), (0, 300));
         assert_eq!(connection.all_bytes.load(Relaxed), 900);
-        all.shared_counter(false).fetch_add(101, Relaxed);
+        all.shared_body_counter(false).fetch_add(101, Relaxed);
         assert!(all.is_under_pressure());
         replies.push(reserve());
         assert_eq!(all.unsent_bytes(), 300);
         let refused = reserve();
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
-        all.shared_counter(false).fetch_sub(101, Relaxed);
+        all.shared_body_counter(false).fetch_sub(101, Relaxed);
         drop((replies, share));
-        assert_eq!((all.unsent_bytes(), all.shared_bytes()), (0, 0));
+        assert_eq!((all.unsent_bytes(), all.unread_shared_bytes()), (0, 0));
         assert_eq!(connection.all_bytes.load(Relaxed), 0);
         // Compressed bodies up to the size of the cache do not count.
-        let compressed = SharedBytes::for_compressed(limits::COMPRESSED_CACHE_BYTES_MAX + 401);
+        let compressed =
+            SharedBodyCounter::for_compressed(limits::COMPRESSED_CACHE_BYTES_MAX + 401);
         assert!(!all.is_under_pressure());
-        compressed.attach_unsent(&all);
+        compressed.attach_unsent_budget(&all);
         assert!(all.is_under_pressure());
         drop(compressed);
         assert!(!all.is_under_pressure());
@@ -413,10 +423,14 @@ mod tests {
     #[test]
     fn connections_of_proxies_are_not_limited() {
         let all = UnsentBudget::new(1600);
-        let proxied = ConnectionUnsent::for_proxy();
+        let proxied = ConnectionUnsentBytes::for_proxy();
         let replies: Vec<_> = (1..=4)
             .map(|n| {
-                proxied.outgoing_reply(&owner(&all, &format!("192.0.2.{n}")), reply(300), None)
+                proxied.count_outgoing_reply(
+                    &owner(&all, &format!("192.0.2.{n}")),
+                    reply(300),
+                    None,
+                )
             })
             .collect();
         assert!(replies.iter().all(|it| it.status() == StatusCode::OK));
@@ -425,12 +439,12 @@ mod tests {
     #[tokio::test]
     async fn a_stream_receives_small_pieces_with_a_final_piece_of_one_byte() {
         let all = UnsentBudget::new(1 << 30);
-        let connection = ConnectionUnsent::for_client(&all);
-        let progress = Arc::<StreamProgress>::default();
+        let connection = ConnectionUnsentBytes::for_client(&all);
+        let progress = Arc::<Http2StreamProgress>::default();
         let one = owner(&all, "192.0.2.1");
         for length in [0, 1, 2, limits::PIECE_BYTES_MAX + 1, 100_000] {
             let progress = Some(Arc::clone(&progress));
-            let response = connection.outgoing_reply(&one, reply(length), progress);
+            let response = connection.count_outgoing_reply(&one, reply(length), progress);
             let mut body = response.into_body();
             assert_eq!(body.size_hint().exact(), Some(length as u64));
             let mut pieces = Vec::new();

@@ -20,13 +20,13 @@ pub struct UnsentBudget {
     /// Bytes of compressed bodies, in their cache or in unread replies.
     pub compressed_bytes: AtomicUsize,
     /// Bound: one entry per open connection or reply.
-    pub addresses: Mutex<HashMap<IpAddr, Weak<AddressUnsent>>>,
+    pub addresses: Mutex<HashMap<IpAddr, Weak<AddressUnsentBytes>>>,
     pub n_refused: AtomicU64,
 }
 
 /// The unsent bytes of one address.
 #[derive(Debug)]
-pub struct AddressUnsent {
+pub struct AddressUnsentBytes {
     pub bytes_max: usize,
     pub bytes: AtomicUsize,
     pub address: IpAddr,
@@ -47,12 +47,12 @@ impl UnsentBudget {
     }
 
     /// Returns the number of bytes of feeds' bodies that only unread replies hold.
-    pub fn shared_bytes(&self) -> usize {
+    pub fn unread_shared_bytes(&self) -> usize {
         self.shared_bytes.load(Relaxed)
     }
 
     /// Returns the counter of shared bodies of this kind.
-    pub fn shared_counter(&self, is_compressed: bool) -> &AtomicUsize {
+    pub fn shared_body_counter(&self, is_compressed: bool) -> &AtomicUsize {
         if is_compressed { &self.compressed_bytes } else { &self.shared_bytes }
     }
 
@@ -60,7 +60,8 @@ impl UnsentBudget {
     pub fn has_room_for_shared(&self) -> bool {
         let bytes_max = self.bytes_max / limits::UNSENT_SHARED_DIVISOR;
         let compressed_max = bytes_max.saturating_add(limits::COMPRESSED_CACHE_BYTES_MAX);
-        self.shared_bytes() <= bytes_max && self.compressed_bytes.load(Relaxed) <= compressed_max
+        self.unread_shared_bytes() <= bytes_max
+            && self.compressed_bytes.load(Relaxed) <= compressed_max
     }
 
     /// Returns true if the bytes that wait to be sent exceed the limit at which slow readers are disconnected.
@@ -71,7 +72,7 @@ impl UnsentBudget {
     /// Returns the limit on all unsent bytes for a reply of this length. Large replies may use half of the budget, so
     /// that they do not block the others. Small ones have an extra quarter, so that a full server can still answer
     /// health checks.
-    pub fn limit_for(&self, length: usize) -> usize {
+    pub fn limit_for_reply(&self, length: usize) -> usize {
         if length > limits::UNSENT_LARGE_BYTES {
             self.bytes_max / 2
         } else if length <= limits::UNSENT_SMALL_BYTES {
@@ -82,12 +83,12 @@ impl UnsentBudget {
     }
 
     /// Returns the number of replies refused because too many bytes waited to be sent.
-    pub fn refused_replies(&self) -> u64 {
+    pub fn refused_reply_count(&self) -> u64 {
         self.n_refused.load(Relaxed)
     }
 
     /// Returns the counter of an address; loopback has no limit of its own, because proxies and the operator use it.
-    pub fn for_address(self: &Arc<Self>, address: IpAddr) -> Arc<AddressUnsent> {
+    pub fn for_address(self: &Arc<Self>, address: IpAddr) -> Arc<AddressUnsentBytes> {
         let is_loopback = address.to_canonical().is_loopback();
         let address = client_limit_key(address);
         let mut addresses = self.addresses.lock();
@@ -97,13 +98,13 @@ impl UnsentBudget {
         let share = self.bytes_max / limits::UNSENT_ADDRESS_DIVISOR;
         let bytes_max = if is_loopback { usize::MAX } else { share };
         let (bytes, all) = (AtomicUsize::new(0), Arc::clone(self));
-        let known = Arc::new(AddressUnsent { bytes_max, bytes, address, budget: all });
+        let known = Arc::new(AddressUnsentBytes { bytes_max, bytes, address, budget: all });
         addresses.insert(address, Arc::downgrade(&known));
         known
     }
 }
 
-impl Drop for AddressUnsent {
+impl Drop for AddressUnsentBytes {
     fn drop(&mut self) {
         let mut addresses = self.budget.addresses.lock();
         // A new entry may have replaced this one meanwhile.

@@ -56,7 +56,8 @@ async fn open_websocket(
         return Err(Refusal::Handshake(HandshakeError { status: 400, detail }));
     }
     let sent = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-    let accepted = handshake::accept_request(method.as_str(), sent).map_err(Refusal::Handshake)?;
+    let accepted =
+        handshake::check_handshake_request(method.as_str(), sent).map_err(Refusal::Handshake)?;
     let protobuf = parameters.find_value("format").filter(|format| *format == "protobuf");
     let format = accepted.format.unwrap_or(match protobuf {
         Some(_) => ProtocolFormat::Protobuf,
@@ -69,5 +70,8 @@ async fn open_websocket(
     }
     let (service, deflate) = (Arc::clone(app.centrifuge()), accepted.deflate);
     let head = (StatusCode::SWITCHING_PROTOCOLS, reply);
-    Ok(ConnectionTakeover::build_reply(head, WebSocketRequest { service, format, deflate }))
+    Ok(ConnectionTakeover::build_takeover_reply(
+        head,
+        WebSocketRequest { service, format, deflate },
+    ))
 }

@@ -11,11 +11,11 @@ use crate::limits::CHANNEL_BYTES_MAX;
 
 /// A well-formed public name, such as `vehicle/city-vehicles/4%2F1`; cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Channel(Arc<str>);
+pub struct EncodedChannelName(Arc<str>);
 
 /// The reason why a name is not a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadChannel {
+pub enum BadChannelName {
     /// The name is longer than [`CHANNEL_BYTES_MAX`].
     #[error("the channel name is longer than {CHANNEL_BYTES_MAX} bytes")]
     TooLong,
@@ -36,7 +36,7 @@ pub enum BadChannel {
     Segment(&'static str),
 }
 
-impl Channel {
+impl EncodedChannelName {
     /// Parses a name as a client writes it.
     ///
     /// # Errors
@@ -47,16 +47,16 @@ impl Channel {
     /// assert!(Channel::parse_name("vehicle/city-vehicles/4%2F1").is_ok());
     /// assert_eq!(Channel::parse_name("vehicle/city-vehicles/4%2f1"), Err(BadChannel::Spelling));
     /// ```
-    pub fn parse_name(name: &str) -> Result<Self, BadChannel> {
+    pub fn parse_channel_name(name: &str) -> Result<Self, BadChannelName> {
         if name.len() > CHANNEL_BYTES_MAX {
-            return Err(BadChannel::TooLong);
+            return Err(BadChannelName::TooLong);
         }
         let mut segments = 0;
         for segment in name.split('/') {
             decode_segment(segment)?;
             segments += 1;
         }
-        if segments < 2 { Err(BadChannel::EmptySegment) } else { Ok(Self(name.into())) }
+        if segments < 2 { Err(BadChannelName::EmptySegment) } else { Ok(Self(name.into())) }
     }
 
     /// Creates the name from decoded segments: `["vehicle", "city-vehicles", "4/1"]`.
@@ -65,7 +65,7 @@ impl Channel {
     /// Returns an error if there are fewer than two segments, if one is empty, or if the whole name is too long.
     pub fn from_segments<'a>(
         segments: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Self, BadChannel> {
+    ) -> Result<Self, BadChannelName> {
         let mut name = String::new();
         for (n, segment) in segments.into_iter().enumerate() {
             if n > 0 {
@@ -73,11 +73,11 @@ impl Channel {
             }
             name.push_str(&encode_segment(segment));
         }
-        Self::parse_name(&name)
+        Self::parse_channel_name(&name)
     }
 
     /// Creates a name that no client can spell: `prefix` ends with a colon.
-    pub(crate) fn new_hidden(prefix: &str, rest: &str) -> Self {
+    pub(crate) fn new_internal_name(prefix: &str, rest: &str) -> Self {
         Self([prefix, rest].concat().into())
     }
 
@@ -92,30 +92,30 @@ impl Channel {
     }
 }
 
-impl fmt::Debug for Channel {
+impl fmt::Debug for EncodedChannelName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
     }
 }
 
-impl fmt::Display for Channel {
+impl fmt::Display for EncodedChannelName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-fn must_be_encoded(c: char) -> bool {
+fn must_char_be_encoded(c: char) -> bool {
     matches!(c, '/' | '+' | '#' | '%' | ':' | ',' | ' ') || c.is_control()
 }
 
 /// Encodes an id as a segment of a channel name; borrows if nothing needs encoding.
 pub fn encode_segment(id: &str) -> Cow<'_, str> {
-    if !id.contains(must_be_encoded) {
+    if !id.contains(must_char_be_encoded) {
         return Cow::Borrowed(id);
     }
     let mut encoded = String::with_capacity(id.len() + 8);
     for c in id.chars() {
-        if must_be_encoded(c) {
+        if must_char_be_encoded(c) {
             for byte in c.encode_utf8(&mut [0; 4]).bytes() {
                 let _ = write!(encoded, "%{byte:02X}");
             }
@@ -130,19 +130,19 @@ pub fn encode_segment(id: &str) -> Cow<'_, str> {
 ///
 /// # Errors
 /// Returns an error if the segment is empty or not spelled as by [`encode_segment`].
-pub fn decode_segment(segment: &str) -> Result<Cow<'_, str>, BadChannel> {
+pub fn decode_segment(segment: &str) -> Result<Cow<'_, str>, BadChannelName> {
     if segment.is_empty() {
-        return Err(BadChannel::EmptySegment);
+        return Err(BadChannelName::EmptySegment);
     }
-    if !segment.contains(must_be_encoded) {
+    if !segment.contains(must_char_be_encoded) {
         return Ok(Cow::Borrowed(segment));
     }
-    let decoded = percent_decode(segment).ok_or(BadChannel::Spelling)?;
+    let decoded = percent_decode(segment).ok_or(BadChannelName::Spelling)?;
     // Each id has one spelling: a segment that does not encode back to itself is another one.
     if encode_segment(&decoded) == segment {
         Ok(Cow::Owned(decoded))
     } else {
-        Err(BadChannel::Spelling)
+        Err(BadChannelName::Spelling)
     }
 }
 
@@ -195,13 +195,21 @@ mod tests {
             "feed/%zz",
         ];
         for name in spellings {
-            assert_eq!(Channel::parse_name(name), Err(BadChannel::Spelling), "{name}");
+            assert_eq!(
+                EncodedChannelName::parse_channel_name(name),
+                Err(BadChannelName::Spelling),
+                "{name}"
+            );
         }
         for name in ["", "feed", "/feed", "feed/", "a//b", "/"] {
-            assert_eq!(Channel::parse_name(name), Err(BadChannel::EmptySegment), "{name}");
+            assert_eq!(
+                EncodedChannelName::parse_channel_name(name),
+                Err(BadChannelName::EmptySegment),
+                "{name}"
+            );
         }
         let long = format!("feed/{}", "x".repeat(CHANNEL_BYTES_MAX));
-        assert_eq!(Channel::parse_name(&long), Err(BadChannel::TooLong));
+        assert_eq!(EncodedChannelName::parse_channel_name(&long), Err(BadChannelName::TooLong));
     }
 
     proptest! {
@@ -209,16 +217,16 @@ mod tests {
         fn any_id_round_trips_through_its_segment(id in ".{1,40}") {
             let encoded = encode_segment(&id).into_owned();
             prop_assert_eq!(decode_segment(&encoded).expect("decodes"), id.as_str());
-            let channel = Channel::from_segments(["trip", "city", &id]).expect("a channel");
+            let channel = EncodedChannelName::from_segments(["trip", "city", &id]).expect("a channel");
             let segments: Vec<_> = channel.decoded_segments().collect();
             prop_assert_eq!(segments, ["trip", "city", &id]);
         }
 
         #[test]
         fn a_channel_name_is_the_only_spelling_of_its_segments(name in "[a%/25F:é ]{1,12}") {
-            if let Ok(channel) = Channel::parse_name(&name) {
+            if let Ok(channel) = EncodedChannelName::parse_channel_name(&name) {
                 let segments: Vec<String> = channel.decoded_segments().map(Cow::into_owned).collect();
-                let rebuilt = Channel::from_segments(segments.iter().map(String::as_str));
+                let rebuilt = EncodedChannelName::from_segments(segments.iter().map(String::as_str));
                 prop_assert_eq!(rebuilt, Ok(channel));
             }
         }

@@ -14,17 +14,17 @@ use bytes::Bytes;
 use lineside_sync::{Clock, Sleep, UnixMillis};
 
 use crate::limits::{CLOCK_HEAD_START, HANDOFF_ROOMS_MAX};
-use crate::room::RoomTail;
+use crate::room::RoomLogTail;
 use crate::{
-    Channel, Epoch, Hub, Position, Publication, PublicationExtras, PublicationNote, ResolveError,
-    Room, RoomKey,
+    ChannelResolveError, ChannelRoom, EncodedChannelName, Epoch, Hub, NonDataContent, Position,
+    Publication, PublicationExtras, RoomKey,
 };
 
 /// A room's log, without the state of its process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HandoffRoom {
+pub struct HandoffRoomLog {
     /// The room's public name.
-    pub channel: Channel,
+    pub channel: EncodedChannelName,
     /// The epoch of the room's sequence.
     pub epoch: Epoch,
     /// The log holds all publications after this offset.
@@ -50,9 +50,9 @@ pub struct HandoffPublication {
 
 /// The exported logs, within a size limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HandoffRooms {
+pub struct HandoffRoomLogs {
     /// The rooms, by group, kind and id.
-    pub rooms: Vec<HandoffRoom>,
+    pub rooms: Vec<HandoffRoomLog>,
     /// The number of older publications that were left out because newer ones reached the limit.
     pub n_omitted: usize,
 }
@@ -65,20 +65,21 @@ impl Hub {
 
     /// Returns the logs of the rooms that have a public name and satisfy `is_included`: of all of them together, the
     /// newest publications up to `bytes_max`.
-    pub fn export_rooms(
+    pub fn export_room_logs(
         &self,
         bytes_max: usize,
-        is_included: impl Fn(&Channel, RoomKey) -> bool,
-    ) -> HandoffRooms {
+        is_included: impl Fn(&EncodedChannelName, RoomKey) -> bool,
+    ) -> HandoffRoomLogs {
         let now = self.clock().monotonic();
         let mut rooms = self.all_rooms();
         rooms.sort_by_key(|room| room.key());
-        let rooms = rooms.iter().filter(|room| !room.key().is_hidden());
+        let rooms = rooms.iter().filter(|room| !room.key().is_hidden_from_clients());
         let rooms =
             rooms.filter(|room| is_included(room.channel(), room.key())).take(HANDOFF_ROOMS_MAX);
-        let mut rooms: Vec<HandoffRoom> = rooms.filter_map(|room| room.export_log(now)).collect();
+        let mut rooms: Vec<HandoffRoomLog> =
+            rooms.filter_map(|room| room.export_room_log(now)).collect();
         let n_omitted = drop_oldest_publications(&mut rooms, bytes_max);
-        HandoffRooms { rooms, n_omitted }
+        HandoffRoomLogs { rooms, n_omitted }
     }
 
     /// Restores a log that was exported `away` ago. Call this before the first subscription. Returns false if there is
@@ -86,27 +87,31 @@ impl Hub {
     ///
     /// # Errors
     /// Returns an error if there is no such channel or feed any more.
-    pub fn restore_room(&self, handoff: HandoffRoom, away: Duration) -> Result<bool, ResolveError> {
-        let key = self.resolve_channel(&handoff.channel)?;
-        let Some(room) = self.enter_room(&handoff.channel, key) else { return Ok(false) };
+    pub fn restore_room_log(
+        &self,
+        handoff: HandoffRoomLog,
+        away: Duration,
+    ) -> Result<bool, ChannelResolveError> {
+        let key = self.resolve_room_key(&handoff.channel)?;
+        let Some(room) = self.get_or_create_room(&handoff.channel, key) else { return Ok(false) };
         if *room.channel() != handoff.channel {
             return Ok(false);
         }
         let now = self.clock().monotonic();
-        room.restore_log(handoff, away, now, self.config());
+        room.restore_exported_log(handoff, away, now, self.config());
         Ok(true)
     }
 
     /// Continues a group's sequence at `position`, which each of its rooms reached in the previous process.
-    pub fn resume_group_at(&self, group: u32, position: Position) {
-        let mut batch = self.open_batch();
-        batch.mark_group_reached(group, position);
-        batch.finish();
+    pub fn continue_group_sequence_at(&self, group: u32, position: Position) {
+        let mut batch = self.open_publish_batch();
+        batch.mark_group_published_up_to(group, position);
+        batch.finish_and_signal_listeners();
     }
 }
 
 /// Drops the oldest publications of all rooms until at most `bytes_max` are left; returns the number dropped.
-fn drop_oldest_publications(rooms: &mut [HandoffRoom], bytes_max: usize) -> usize {
+fn drop_oldest_publications(rooms: &mut [HandoffRoomLog], bytes_max: usize) -> usize {
     let mut by_age: BTreeMap<Duration, usize> = BTreeMap::new();
     for publication in rooms.iter().flat_map(|room| &room.publications) {
         *by_age.entry(publication.age).or_default() += publication.byte_size();
@@ -147,18 +152,19 @@ impl HandoffPublication {
 
     pub(crate) fn into_publication(self, away: Duration, now: Duration) -> Arc<Publication> {
         let at = now.saturating_sub(self.age).saturating_sub(away);
-        let note: Option<PublicationNote> = self.extras.into_note();
-        Publication::with_note(self.offset, self.data, note, at)
+        let note: Option<NonDataContent> = self.extras.into_non_data_content();
+        Publication::with_non_data_content(self.offset, self.data, note, at)
     }
 }
 
-impl Room {
+impl ChannelRoom {
     /// Returns the room's log; `None` before the room's first epoch.
-    fn export_log(&self, now: Duration) -> Option<HandoffRoom> {
-        let RoomTail { position, floor, state_bytes, publications } = self.read_tail_after(0);
+    fn export_room_log(&self, now: Duration) -> Option<HandoffRoomLog> {
+        let RoomLogTail { position, floor, state_bytes, publications } =
+            self.read_log_tail_after(0);
         let publications =
             publications.iter().map(|it| HandoffPublication::from_publication(it, now)).collect();
-        Some(HandoffRoom {
+        Some(HandoffRoomLog {
             channel: self.channel().clone(),
             epoch: position?.epoch,
             floor,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::room::RoomTail;
-use crate::{Channel, Hub, Position, Publication, ResolveError};
+use crate::room::RoomLogTail;
+use crate::{ChannelResolveError, EncodedChannelName, Hub, Position, Publication};
 
 /// A request for a part of a channel's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct ChannelHistory {
 pub enum HistoryError {
     /// There is no such channel or feed.
     #[error(transparent)]
-    Unresolved(#[from] ResolveError),
+    Unresolved(#[from] ChannelResolveError),
     /// The channel's namespace keeps no history.
     #[error("the channel has no history")]
     HistoryDisabled,
@@ -50,16 +50,16 @@ impl Hub {
     /// Returns an error if there is no such channel, it keeps no history, or `since` is of another life.
     pub fn read_history(
         &self,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         request: HistoryQuery,
     ) -> Result<ChannelHistory, HistoryError> {
-        let key = self.resolve_channel(channel)?;
+        let key = self.resolve_room_key(channel)?;
         let options = match self.namespaces().find_namespace(channel) {
             Some(namespace) => Some(namespace.history.ok_or(HistoryError::HistoryDisabled)?),
             None => None,
         };
         let room = if options.is_some() {
-            Some(self.enter_room(channel, key).ok_or(HistoryError::TooManyRooms)?)
+            Some(self.get_or_create_room(channel, key).ok_or(HistoryError::TooManyRooms)?)
         } else {
             self.find_room(key)
         };
@@ -67,9 +67,9 @@ impl Hub {
             return self.read_position_only(channel, request);
         };
         let after = request.since.filter(|_| !request.reverse).map_or(0, |since| since.offset);
-        let RoomTail { position, mut publications, .. } = room.read_tail_after(after);
+        let RoomLogTail { position, mut publications, .. } = room.read_log_tail_after(after);
         let Some(position) = position else { return self.read_position_only(channel, request) };
-        check_epoch(request, position)?;
+        ensure_same_epoch(request, position)?;
         if let Some(since) = request.since.filter(|_| request.reverse) {
             publications.retain(|publication| publication.offset < since.offset);
         }
@@ -91,7 +91,7 @@ impl Hub {
 
     fn read_position_only(
         &self,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         request: HistoryQuery,
     ) -> Result<ChannelHistory, HistoryError> {
         let key = self.state_source().resolve_channel(channel)?;
@@ -99,12 +99,12 @@ impl Hub {
             .state_source()
             .current_position(channel, key)
             .ok_or(HistoryError::HistoryDisabled)?;
-        check_epoch(request, position)?;
+        ensure_same_epoch(request, position)?;
         Ok(ChannelHistory { publications: Vec::new(), position })
     }
 }
 
-fn check_epoch(request: HistoryQuery, position: Position) -> Result<(), HistoryError> {
+fn ensure_same_epoch(request: HistoryQuery, position: Position) -> Result<(), HistoryError> {
     match request.since {
         Some(since) if since.epoch != position.epoch => Err(HistoryError::OtherEpoch),
         _ => Ok(()),

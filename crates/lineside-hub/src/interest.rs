@@ -9,78 +9,88 @@ use std::ops::Bound::Included;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lineside_sync::fanout::{self, ReachedPosition};
+use lineside_sync::fanout::{self, PublishedSequencePosition};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::{Epoch, Position, Room};
+use crate::{ChannelRoom, Epoch, Position};
 
 /// A group's rooms, by kind and id. Bound: the hub's limit of rooms.
-pub(crate) type GroupRooms = BTreeMap<(u8, u64), Arc<Room>>;
+pub(crate) type RoomsByKindAndId = BTreeMap<(u8, u64), Arc<ChannelRoom>>;
 
 /// The rooms of one group, and the position up to which its sequence has been published.
 #[derive(Default)]
-pub struct GroupInterest {
-    kinds: fanout::TopicInterest<256>,
-    rooms: Mutex<GroupRooms>,
+pub struct RoomGroup {
+    kinds: fanout::TopicCountByKind<256>,
+    rooms: Mutex<RoomsByKindAndId>,
     /// The position up to which the group's sequence has been appended to all its rooms; its lives are epochs. One
     /// writer, the group's publisher.
-    reached: ReachedPosition,
+    reached: PublishedSequencePosition,
     /// True once nothing more is published in the group.
     has_ended: AtomicBool,
 }
 
-impl GroupInterest {
+impl RoomGroup {
     /// Returns true if there is a room of this kind. One atomic load.
-    pub fn has_rooms(&self, kind: u8) -> bool {
-        self.kinds.has_topics(usize::from(kind))
+    pub fn has_rooms_of_kind(&self, kind: u8) -> bool {
+        self.kinds.has_topics_of_kind(usize::from(kind))
     }
 
     /// Returns the number of rooms of this kind.
-    pub fn room_count(&self, kind: u8) -> usize {
-        self.kinds.topic_count(usize::from(kind)) as usize
+    pub fn room_count_of_kind(&self, kind: u8) -> usize {
+        self.kinds.topic_count_of_kind(usize::from(kind)) as usize
     }
 
     /// Marks the group as ended: nothing more is published in it.
-    pub(crate) fn end_group(&self) {
+    pub(crate) fn mark_group_ended(&self) {
         self.has_ended.store(true, Ordering::Release);
     }
 
     /// Returns true if the group has ended, so that no room may be added.
-    pub(crate) fn has_ended(&self) -> bool {
+    pub(crate) fn has_group_ended(&self) -> bool {
         self.has_ended.load(Ordering::Acquire)
     }
 
     /// Returns true if the group has ended and has no rooms.
     pub(crate) fn is_ended_and_empty(&self) -> bool {
-        self.has_ended() && self.rooms.lock().is_empty()
+        self.has_group_ended() && self.rooms.lock().is_empty()
     }
 
-    pub(crate) fn lock_rooms(&self) -> MutexGuard<'_, GroupRooms> {
+    pub(crate) fn lock_rooms(&self) -> MutexGuard<'_, RoomsByKindAndId> {
         self.rooms.lock()
     }
 
     /// Returns the rooms of one kind, by id.
-    pub(crate) fn rooms_of_kind(&self, kind: u8) -> Vec<Arc<Room>> {
+    pub(crate) fn rooms_of_kind(&self, kind: u8) -> Vec<Arc<ChannelRoom>> {
         let range = (Included((kind, 0)), Included((kind, u64::MAX)));
         self.rooms.lock().range(range).map(|(_, room)| room.clone()).collect()
     }
 
-    pub(crate) fn all_rooms(&self) -> Vec<Arc<Room>> {
+    pub(crate) fn all_rooms(&self) -> Vec<Arc<ChannelRoom>> {
         self.rooms.lock().values().cloned().collect()
     }
 
     /// Adds a room; `insert` makes it visible to publishers and subscribers.
-    pub(crate) fn add_room(&self, rooms: &mut GroupRooms, room: &Arc<Room>, insert: impl FnOnce()) {
+    pub(crate) fn add_room(
+        &self,
+        rooms: &mut RoomsByKindAndId,
+        room: &Arc<ChannelRoom>,
+        insert: impl FnOnce(),
+    ) {
         let key = room.key();
         rooms.insert((key.kind, key.id), room.clone());
-        self.kinds.enter_topic(usize::from(key.kind), insert);
+        self.kinds.count_and_insert_topic(usize::from(key.kind), insert);
     }
 
     /// Removes a room; `remove` hides it from publishers and subscribers.
-    pub(crate) fn remove_room(&self, rooms: &mut GroupRooms, room: &Room, remove: impl FnOnce()) {
+    pub(crate) fn remove_room(
+        &self,
+        rooms: &mut RoomsByKindAndId,
+        room: &ChannelRoom,
+        remove: impl FnOnce(),
+    ) {
         let key = room.key();
         rooms.remove(&(key.kind, key.id));
-        self.kinds.remove_topic(usize::from(key.kind), remove);
+        self.kinds.remove_and_uncount_topic(usize::from(key.kind), remove);
     }
 
     /// Returns the position up to which the group has been published to all its rooms. A subscriber that then has
@@ -96,12 +106,12 @@ impl GroupInterest {
         published.epoch == position.epoch && published.offset >= position.offset
     }
 
-    pub(crate) fn raise_published(&self, to: Position) {
-        self.reached.advance_position(to.epoch.bits(), to.offset);
+    pub(crate) fn raise_published_position(&self, to: Position) {
+        self.reached.advance_position(to.epoch.to_bits(), to.offset);
     }
 }
 
-impl fmt::Debug for GroupInterest {
+impl fmt::Debug for RoomGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GroupInterest")
             .field("published", &self.published_position())

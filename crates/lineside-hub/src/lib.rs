@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - [`Channel`], [`Epoch`], [`Position`]: the names of channels and the positions in them
-//! - [`StateSource`]: provides the channels' states; implemented by the owner of the records
+//! - [`ChannelStateSource`]: provides the channels' states; implemented by the owner of the records
 //! - [`Room`]: one channel on this node, a bounded ring of publications and at most one encoded state
 //! - [`GroupInterest`]: the rooms with listeners, so that channels without any cost nothing
 //! - [`PublishBatch`]: appends publications; one signal per listener and batch
@@ -11,13 +11,13 @@
 //! - [`Namespace`]: options of the operator's own channels, `app/…`, which have no state but may have a
 //!   [`ChannelHistory`]
 //! - [`PresenceMember`], [`Membership`]: the subscribers present in such a channel
-//! - [`HandoffRoom`]: a room's log as handed to the hub of the next process
+//! - [`HandoffRoomLog`]: a room's log as handed to the hub of the next process
 //! - [`Hub`]: all rooms of this node
 //! - [`bus`]: messages between nodes, so that all nodes have equal rooms
 //!
 //! # Boundaries
 //! The hub knows neither transit nor sockets: it passes bytes through unchanged. Time comes from an injected clock,
-//! randomness from a seed. No lock is held while a [`StateSource`] or a [`Listener`] is called.
+//! randomness from a seed. No lock is held while a [`ChannelStateSource`] or a [`NewsListener`] is called.
 //!
 //! # The guarantee
 //! A subscriber that applies each state and each change that it gets has the state of the source. If it missed
@@ -50,30 +50,33 @@ mod hub;
 pub mod bus;
 
 pub use batch::PublishBatch;
-pub use bus::Bus;
-pub use channel::{BadChannel, Channel, decode_segment, encode_segment};
-pub use handoff::{HandoffPublication, HandoffRoom, HandoffRooms};
+pub use bus::ClusterBus;
+pub use channel::{BadChannelName, EncodedChannelName, decode_segment, encode_segment};
+pub use handoff::{HandoffPublication, HandoffRoomLog, HandoffRoomLogs};
 pub use history::{ChannelHistory, HistoryError, HistoryQuery};
 pub use hub::Hub;
-pub use interest::GroupInterest;
+pub use interest::RoomGroup;
 pub use limits::{
     APP_DATA_BYTES_MAX, CHANNEL_BYTES_MAX, EXTRAS_BYTES_MAX, HISTORY_SIZE_MAX, HubConfig,
     SessionLimits,
 };
-pub use listener::{Listener, WorkerPool};
+pub use listener::{NewsListener, WorkerPool};
 pub use metrics::HubMetrics;
 pub use namespace::{
     APP_PREFIX, AccessPolicy, HistoryOptions, KINDS_OF_HUB, Namespace, PublishError, PublishOutcome,
 };
-pub use partition_listener::{PartitionListener, SubscriberSlot};
-pub use position::{BadPosition, Epoch, Position};
-pub use presence::{Membership, PresenceError, PresenceMember, PresencePage, PresenceStats};
-pub(crate) use publication::PublicationNote;
+pub use partition_listener::{PartitionListener, PartitionSubscription};
+pub use position::{Epoch, Position, PositionParseError};
+pub use presence::{
+    PresenceError, PresenceMember, PresenceMembership, PresencePage, PresenceStats,
+};
+pub(crate) use publication::NonDataContent;
 pub use publication::{
     DisconnectOrder, FRAME_SLOTS, FramedPayload, Publication, PublicationExtras,
 };
-pub use room::{EncodedState, Room};
+pub use room::{ChannelRoom, EncodedState};
 pub use session::{
-    Delivery, FrameInput, RunCache, Session, SubscribeError, SubscribeOutcome, SubscriptionEnd,
+    ClientDelivery, JoinedPublicationsCache, PublicationToFrame, Session, SubscribeError,
+    SubscribeOutcome, SubscriptionEndReason,
 };
-pub use source::{ResolveError, RoomKey, RoomState, StateSource};
+pub use source::{ChannelResolveError, ChannelState, ChannelStateSource, RoomKey};

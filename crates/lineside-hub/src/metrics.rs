@@ -88,7 +88,7 @@ pub(crate) struct HubCounters {
 
 impl HubCounters {
     /// Reads the metrics; the caller passes `present`, which is counted elsewhere.
-    pub(crate) fn read_metrics(&self, present: usize) -> HubMetrics {
+    pub(crate) fn read_counter_values(&self, present: usize) -> HubMetrics {
         let size = |bytes: &AtomicUsize| bytes.load(Ordering::Relaxed);
         // While sessions open and close in several threads, the sum may be off by those, and negative.
         let level = |gauge: &Gauge| usize::try_from(gauge.get()).unwrap_or(0);

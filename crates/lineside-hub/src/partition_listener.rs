@@ -8,16 +8,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lineside_sync::fanout::ReadyTopics;
+use lineside_sync::fanout::PartitionReadyTopics;
 use parking_lot::Mutex;
 use slab::Slab;
 
-use crate::listener::{ListenerHandle, Place, WorkerPool};
-use crate::{Hub, Listener, Room, RoomKey, Session, SessionLimits};
+use crate::listener::{ListenerHandle, PartitionRoomListener, WorkerPool};
+use crate::{ChannelRoom, Hub, NewsListener, RoomKey, Session, SessionLimits};
 
 /// A session's subscription, as named to its partition when there is news for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SubscriberSlot {
+pub struct PartitionSubscription {
     /// The partition's number for the session.
     pub row: u32,
     /// The number of the subscription within the session, for [`Session::note_news`].
@@ -32,43 +32,43 @@ pub struct SubscriberSlot {
 /// number of sessions there.
 pub struct PartitionListener {
     hub: Arc<Hub>,
-    shared: Arc<PartitionSlots>,
+    shared: Arc<PartitionRoomSlots>,
     workers: Arc<dyn WorkerPool>,
 }
 
 /// The part of a partition's listener that its sessions share.
-pub(crate) struct PartitionSlots {
+pub(crate) struct PartitionRoomSlots {
     number: u64,
     /// Rises when the partition takes news, and when it joins a room: what it knew before may then be incomplete.
     signal_count: AtomicU64,
     /// Locked by the partition's own thread, and by a thread that drops one of its sessions.
-    table: Mutex<SlotTable>,
+    table: Mutex<PartitionSlotTable>,
 }
 
-struct SlotTable {
-    ready: ReadyTopics<u32, dyn Listener>,
+struct PartitionSlotTable {
+    ready: PartitionReadyTopics<u32, dyn NewsListener>,
     /// Bound: the sessions' subscriptions.
-    rooms: Slab<RoomSlots>,
+    rooms: Slab<RoomSubscriberSlots>,
     by_key: HashMap<RoomKey, u32>,
 }
 
 /// A room in which sessions of this partition listen.
-struct RoomSlots {
-    listener: Arc<Place>,
+struct RoomSubscriberSlots {
+    listener: Arc<PartitionRoomListener>,
     /// Bound: the partition's sessions.
-    slots: Slab<SubscriberSlot>,
+    slots: Slab<PartitionSubscription>,
 }
 
 /// The membership of one session in its partition.
-pub(crate) struct PartitionMember {
-    pub(crate) partition: Arc<PartitionSlots>,
+pub(crate) struct SessionPartitionMembership {
+    pub(crate) partition: Arc<PartitionRoomSlots>,
     pub(crate) workers: Arc<dyn WorkerPool>,
     pub(crate) row: u32,
 }
 
 /// The slot of a subscription in its partition.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SlotId {
+pub(crate) struct PartitionSlotId {
     room: u32,
     slot: u32,
 }
@@ -76,14 +76,18 @@ pub(crate) struct SlotId {
 impl PartitionListener {
     /// Creates a listener without sessions. `listener` is signaled when any of the rooms has news; `workers` read
     /// states.
-    pub fn new(hub: &Arc<Hub>, listener: Arc<dyn Listener>, workers: Arc<dyn WorkerPool>) -> Self {
-        let number = hub.next_listener_number();
-        let table = SlotTable {
-            ready: ReadyTopics::new(number, listener),
+    pub fn new(
+        hub: &Arc<Hub>,
+        listener: Arc<dyn NewsListener>,
+        workers: Arc<dyn WorkerPool>,
+    ) -> Self {
+        let number = hub.allocate_listener_number();
+        let table = PartitionSlotTable {
+            ready: PartitionReadyTopics::new(number, listener),
             rooms: Slab::new(),
             by_key: HashMap::new(),
         };
-        let shared = Arc::new(PartitionSlots {
+        let shared = Arc::new(PartitionRoomSlots {
             number,
             signal_count: AtomicU64::new(0),
             table: Mutex::new(table),
@@ -101,59 +105,63 @@ impl PartitionListener {
     /// case.
     pub fn open_session(&self, row: u32, limits: SessionLimits) -> Session {
         let partition = self.shared.clone();
-        let member = PartitionMember { partition, workers: self.workers.clone(), row };
-        Session::for_partition(self.hub.clone(), member, limits)
+        let member = SessionPartitionMembership { partition, workers: self.workers.clone(), row };
+        Session::new_in_partition(self.hub.clone(), member, limits)
     }
 
     /// Adds the numbers of the rooms that had news since the last call to `into`.
-    pub fn take_ready_rooms(&mut self, into: &mut Vec<u32>) {
+    pub fn take_rooms_with_news(&mut self, into: &mut Vec<u32>) {
         let before = into.len();
-        self.shared.table.lock().ready.take_ready(into);
+        self.shared.table.lock().ready.take_topics_with_news(into);
         if into.len() > before {
-            self.shared.count_signal();
+            self.shared.increment_signal_count();
         }
     }
 
     /// Adds the slots of a room's subscriptions to `into`, in no particular order; adds none if the partition has left
     /// the room.
-    pub fn collect_slots(&self, room: u32, into: &mut Vec<SubscriberSlot>) {
+    pub fn collect_room_subscriptions(&self, room: u32, into: &mut Vec<PartitionSubscription>) {
         if let Some(occupied) = self.shared.table.lock().rooms.get(room as usize) {
             into.extend(occupied.slots.iter().map(|(_, slot)| *slot));
         }
     }
 }
 
-impl PartitionSlots {
-    fn count_signal(&self) {
+impl PartitionRoomSlots {
+    fn increment_signal_count(&self) {
         self.signal_count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Adds a session to a room; returns `None` if the room has been closed and must be looked up again.
-    fn join_room(&self, room: &Arc<Room>, subscriber: SubscriberSlot) -> Option<SlotId> {
+    fn join_room(
+        &self,
+        room: &Arc<ChannelRoom>,
+        subscriber: PartitionSubscription,
+    ) -> Option<PartitionSlotId> {
         let mut table = self.table.lock();
-        let SlotTable { ready, rooms, by_key } = &mut *table;
+        let PartitionSlotTable { ready, rooms, by_key } = &mut *table;
         if let Some(&number) = by_key.get(&room.key()) {
             // A room with sessions is not closed, so this is the same room.
             let slot = rooms[number as usize].slots.insert(subscriber) as u32;
-            return Some(SlotId { room: number, slot });
+            return Some(PartitionSlotId { room: number, slot });
         }
         let entry = rooms.vacant_entry();
         let number = entry.key() as u32;
-        let listener = ready.new_topic(number);
+        let listener = ready.new_topic_listener(number);
         if !room.add_listener(ListenerHandle::Partition(listener.clone())) {
             return None;
         }
-        self.count_signal();
+        self.increment_signal_count();
         let mut slots = Slab::new();
         let slot = slots.insert(subscriber) as u32;
-        entry.insert(RoomSlots { listener, slots });
+        entry.insert(RoomSubscriberSlots { listener, slots });
         by_key.insert(room.key(), number);
-        Some(SlotId { room: number, slot })
+        Some(PartitionSlotId { room: number, slot })
     }
 
-    fn leave_room(&self, room: &Room, slot: SlotId, hub: &Hub) {
+    fn leave_room(&self, room: &ChannelRoom, slot: PartitionSlotId, hub: &Hub) {
         let mut table = self.table.lock();
-        let SlotTable { rooms, by_key, .. } = &mut *table;
+        let PartitionSlotTable { rooms, by_key, .. } = &mut *table;
         let occupied = &mut rooms[slot.room as usize];
         occupied.slots.remove(slot.slot as usize);
         if occupied.slots.is_empty() {
@@ -163,21 +171,25 @@ impl PartitionSlots {
         }
     }
 
-    fn listener_handle(&self, slot: SlotId) -> ListenerHandle {
+    fn listener_handle(&self, slot: PartitionSlotId) -> ListenerHandle {
         ListenerHandle::Partition(self.table.lock().rooms[slot.room as usize].listener.clone())
     }
 }
 
-impl PartitionMember {
-    pub(crate) fn join_room(&self, room: &Arc<Room>, subscription: u32) -> Option<SlotId> {
-        self.partition.join_room(room, SubscriberSlot { row: self.row, subscription })
+impl SessionPartitionMembership {
+    pub(crate) fn join_room(
+        &self,
+        room: &Arc<ChannelRoom>,
+        subscription: u32,
+    ) -> Option<PartitionSlotId> {
+        self.partition.join_room(room, PartitionSubscription { row: self.row, subscription })
     }
 
-    pub(crate) fn leave_room(&self, room: &Room, slot: SlotId, hub: &Hub) {
+    pub(crate) fn leave_room(&self, room: &ChannelRoom, slot: PartitionSlotId, hub: &Hub) {
         self.partition.leave_room(room, slot, hub);
     }
 
-    pub(crate) fn listener_handle(&self, slot: SlotId) -> ListenerHandle {
+    pub(crate) fn listener_handle(&self, slot: PartitionSlotId) -> ListenerHandle {
         self.partition.listener_handle(slot)
     }
 

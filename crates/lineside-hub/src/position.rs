@@ -22,7 +22,7 @@ impl Epoch {
     }
 
     /// Returns the 40 bits.
-    pub const fn bits(self) -> u64 {
+    pub const fn to_bits(self) -> u64 {
         self.0
     }
 
@@ -52,18 +52,18 @@ impl fmt::Debug for Epoch {
 /// The error of a text that is not a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the position must have the form <epoch>:<offset>")]
-pub struct BadPosition;
+pub struct PositionParseError;
 
 impl FromStr for Epoch {
-    type Err = BadPosition;
+    type Err = PositionParseError;
 
-    fn from_str(text: &str) -> Result<Self, BadPosition> {
+    fn from_str(text: &str) -> Result<Self, PositionParseError> {
         if text.len() != CHARACTERS {
-            return Err(BadPosition);
+            return Err(PositionParseError);
         }
         let mut bits = 0;
         for character in text.bytes() {
-            let digit = ALPHABET.iter().position(|&c| c == character).ok_or(BadPosition)?;
+            let digit = ALPHABET.iter().position(|&c| c == character).ok_or(PositionParseError)?;
             bits = bits << 5 | digit as u64;
         }
         Ok(Self(bits))
@@ -92,15 +92,15 @@ impl fmt::Display for Position {
 }
 
 impl FromStr for Position {
-    type Err = BadPosition;
+    type Err = PositionParseError;
 
-    fn from_str(text: &str) -> Result<Self, BadPosition> {
-        let (epoch, offset) = text.split_once(':').ok_or(BadPosition)?;
+    fn from_str(text: &str) -> Result<Self, PositionParseError> {
+        let (epoch, offset) = text.split_once(':').ok_or(PositionParseError)?;
         // `u64::from_str` would also take a plus sign.
         if !offset.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(BadPosition);
+            return Err(PositionParseError);
         }
-        Ok(Self { epoch: epoch.parse()?, offset: offset.parse().map_err(|_| BadPosition)? })
+        Ok(Self { epoch: epoch.parse()?, offset: offset.parse().map_err(|_| PositionParseError)? })
     }
 }
 
@@ -133,7 +133,7 @@ mod tests {
             "00000000:99999999999999999999",
         ];
         for text in texts {
-            assert_eq!(text.parse::<Position>(), Err(BadPosition), "{text}");
+            assert_eq!(text.parse::<Position>(), Err(PositionParseError), "{text}");
         }
     }
 

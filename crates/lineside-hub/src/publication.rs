@@ -8,7 +8,7 @@ use bytes::Bytes;
 use lineside_sync::ring::RingItem;
 
 use crate::limits::PUBLICATION_OVERHEAD;
-use crate::{Channel, PresenceMember};
+use crate::{EncodedChannelName, PresenceMember};
 
 /// The number of codecs that may store a frame with the data. The wire crate assigns the slots.
 pub const FRAME_SLOTS: usize = 6;
@@ -38,7 +38,7 @@ impl FramedPayload {
     ///
     /// # Panics
     /// Panics if `slot` is not below [`FRAME_SLOTS`].
-    pub fn frame_in_slot(&self, slot: usize, make: impl FnOnce(&Bytes) -> Bytes) -> &Bytes {
+    pub fn get_or_encode_frame(&self, slot: usize, make: impl FnOnce(&Bytes) -> Bytes) -> &Bytes {
         self.frames.get_or_init(Box::default)[slot].get_or_init(|| make(&self.data))
     }
 }
@@ -58,7 +58,7 @@ pub struct Publication {
     pub payload: FramedPayload,
     /// The time of the append, by the hub's monotonic clock.
     pub(crate) at: Duration,
-    note: Option<Box<PublicationNote>>,
+    note: Option<Box<NonDataContent>>,
 }
 
 /// The metadata of a publication into `app/…`.
@@ -81,18 +81,18 @@ impl PublicationExtras {
         publisher + self.tags.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
     }
 
-    pub(crate) fn into_note(self) -> Option<PublicationNote> {
-        (self != NO_EXTRAS).then_some(PublicationNote::Extras(self))
+    pub(crate) fn into_non_data_content(self) -> Option<NonDataContent> {
+        (self != NO_EXTRAS).then_some(NonDataContent::Extras(self))
     }
 }
 
 /// The content of a publication in a room without a state, other than its data.
 #[derive(Clone, Debug)]
-pub(crate) enum PublicationNote {
+pub(crate) enum NonDataContent {
     /// The metadata of the data.
     Extras(PublicationExtras),
     /// A subscriber has joined or left a channel.
-    Member { channel: Channel, joined: bool, member: Arc<PresenceMember> },
+    Member { channel: EncodedChannelName, joined: bool, member: Arc<PresenceMember> },
     /// An order to end all sessions of a user, or one of them.
     Disconnect(Arc<DisconnectOrder>),
 }
@@ -118,7 +118,7 @@ impl DisconnectOrder {
     }
 }
 
-impl PublicationNote {
+impl NonDataContent {
     fn byte_size(&self) -> usize {
         match self {
             Self::Extras(extras) => extras.byte_size(),
@@ -130,13 +130,13 @@ impl PublicationNote {
 
 impl Publication {
     pub(crate) fn new(offset: u64, data: Bytes, at: Duration) -> Arc<Self> {
-        Self::with_note(offset, data, None, at)
+        Self::with_non_data_content(offset, data, None, at)
     }
 
-    pub(crate) fn with_note(
+    pub(crate) fn with_non_data_content(
         offset: u64,
         data: Bytes,
-        note: Option<PublicationNote>,
+        note: Option<NonDataContent>,
         at: Duration,
     ) -> Arc<Self> {
         Arc::new(Self { offset, payload: FramedPayload::new(data), at, note: note.map(Box::new) })
@@ -144,18 +144,18 @@ impl Publication {
 
     /// Returns the metadata; empty on transit channels.
     pub fn extras(&self) -> &PublicationExtras {
-        match self.note() {
-            Some(PublicationNote::Extras(extras)) => extras,
+        match self.non_data_content() {
+            Some(NonDataContent::Extras(extras)) => extras,
             _ => &NO_EXTRAS,
         }
     }
 
     /// Returns true if every listener gets the publication.
-    pub(crate) fn is_data_only(&self) -> bool {
-        matches!(self.note(), None | Some(PublicationNote::Extras(_)))
+    pub(crate) fn is_for_all_listeners(&self) -> bool {
+        matches!(self.non_data_content(), None | Some(NonDataContent::Extras(_)))
     }
 
-    pub(crate) fn note(&self) -> Option<&PublicationNote> {
+    pub(crate) fn non_data_content(&self) -> Option<&NonDataContent> {
         self.note.as_deref()
     }
 }
@@ -163,7 +163,7 @@ impl Publication {
 impl RingItem for Publication {
     fn byte_size(&self) -> usize {
         self.payload.data().len()
-            + self.note().map_or(0, PublicationNote::byte_size)
+            + self.non_data_content().map_or(0, NonDataContent::byte_size)
             + PUBLICATION_OVERHEAD
     }
 
@@ -179,9 +179,10 @@ mod tests {
     #[test]
     fn a_frame_is_built_once_per_slot() {
         let payload = FramedPayload::new(Bytes::from_static(b"x"));
-        let first = payload.frame_in_slot(0, |data| [b"data: ", &data[..]].concat().into()).clone();
-        let again = payload.frame_in_slot(0, |_| unreachable!("the frame exists already"));
+        let first =
+            payload.get_or_encode_frame(0, |data| [b"data: ", &data[..]].concat().into()).clone();
+        let again = payload.get_or_encode_frame(0, |_| unreachable!("the frame exists already"));
         assert_eq!(first.as_ptr(), again.as_ptr());
-        assert_eq!(payload.frame_in_slot(1, Bytes::clone), payload.data());
+        assert_eq!(payload.get_or_encode_frame(1, Bytes::clone), payload.data());
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use bytes::Bytes;
 
-use crate::{BadChannel, Channel, Position};
+use crate::{BadChannelName, EncodedChannelName, Position};
 
 /// The key by which publishers find a room without building its name.
 ///
@@ -30,10 +30,10 @@ impl RoomKey {
 
 /// The reason why a name has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ResolveError {
+pub enum ChannelResolveError {
     /// The name is not a valid channel name.
     #[error(transparent)]
-    BadChannel(#[from] BadChannel),
+    BadChannel(#[from] BadChannelName),
     /// The name is well-formed, but there is no such feed.
     #[error("the feed does not exist")]
     UnknownFeed,
@@ -44,7 +44,7 @@ pub enum ResolveError {
 
 /// The state of a channel.
 #[derive(Clone, Debug)]
-pub struct RoomState {
+pub struct ChannelState {
     /// The position of the state; `None` if the room has its own sequence.
     pub position: Option<Position>,
     /// The messages of the state, in order; a state without messages counts as one empty message.
@@ -52,27 +52,28 @@ pub struct RoomState {
 }
 
 /// A provider of channel states. Called without any lock held, from any thread, several at once.
-pub trait StateSource: Send + Sync + 'static {
+pub trait ChannelStateSource: Send + Sync + 'static {
     /// Returns the key of a channel's room.
     ///
     /// # Errors
     /// Returns an error if there is no such channel or feed, or if the feed knows all its ids and the channel's is
     /// none of them. For any other unused id there is no error but an empty state.
-    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError>;
+    fn resolve_channel(&self, channel: &EncodedChannelName)
+    -> Result<RoomKey, ChannelResolveError>;
 
     /// Returns the name under which a client lists the position in the channel's sequence: the network's id, or the
     /// channel's own name if it has its own sequence.
-    fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String;
+    fn sequence_name(&self, channel: &EncodedChannelName, key: RoomKey) -> String;
 
     /// Returns the current position of the room's sequence; cheap. `None`, or group 0: the room has its own sequence.
     ///
     /// Never behind the appended publications: the state is swapped before a batch is opened.
-    fn current_position(&self, channel: &Channel, key: RoomKey) -> Option<Position>;
+    fn current_position(&self, channel: &EncodedChannelName, key: RoomKey) -> Option<Position>;
 
     /// Returns the state, at a revision not before [`current_position`](Self::current_position) at the time of the
     /// call.
     ///
     /// For a room with its own sequence the state may be newer than the room's top. Entries after the top are then
     /// applied to it again, so they must be idempotent.
-    fn read_state(&self, channel: &Channel, key: RoomKey) -> RoomState;
+    fn read_state(&self, channel: &EncodedChannelName, key: RoomKey) -> ChannelState;
 }

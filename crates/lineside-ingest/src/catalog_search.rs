@@ -9,10 +9,10 @@ use crate::{
     dataset::Dataset,
     limits::{SEARCH_LIMIT_MAX, SPELLING_COMPARISONS_MAX},
     search::{
-        StopQuery,
-        fold::{fold_text, has_words, query_words},
+        StopSearchQuery,
+        fold::{fold_for_search, has_words_by_prefix, parse_query_words},
         routes::RouteQuery,
-        stops::correct_words_by,
+        stops::correct_misspelled_words,
     },
 };
 
@@ -64,15 +64,15 @@ pub struct StopHit {
 
 /// Searches for stops in all networks: stations instead of their platforms, no entrances; the nearest first, else the
 /// best matching names.
-pub(crate) fn search_stops(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
-    let hits = search_stops_by_words(networks, query);
+pub(crate) fn search_stops(networks: &[Arc<Network>], query: &StopSearchQuery) -> Vec<StopHit> {
+    let hits = search_stops_without_correction(networks, query);
     // For a box, an empty result is no sign of a misspelling.
     let is_corrected = hits.is_empty() && query.bbox.is_none();
     let corrected = query.text.as_deref().filter(|_| is_corrected);
-    match corrected.and_then(|text| correct_words(networks, &query_words(text))) {
-        Some(words) => search_stops_by_words(
+    match corrected.and_then(|text| correct_query_spelling(networks, &parse_query_words(text))) {
+        Some(words) => search_stops_without_correction(
             networks,
-            &StopQuery { text: Some(words.join(" ")), ..query.clone() },
+            &StopSearchQuery { text: Some(words.join(" ")), ..query.clone() },
         ),
         None => hits,
     }
@@ -80,24 +80,30 @@ pub(crate) fn search_stops(networks: &[Arc<Network>], query: &StopQuery) -> Vec<
 
 /// Corrects the misspelled words of a query: those that begin no word of any stop or route. `None` if there is nothing
 /// to correct.
-fn correct_words(networks: &[Arc<Network>], words: &[String]) -> Option<Vec<String>> {
+fn correct_query_spelling(networks: &[Arc<Network>], words: &[String]) -> Option<Vec<String>> {
     let datasets: Vec<Arc<Dataset>> = networks.iter().filter_map(|it| it.dataset()).collect();
     let mut left = SPELLING_COMPARISONS_MAX;
-    let has_prefix = |word: &str| datasets.iter().any(|dataset| dataset.search.has_prefix(word));
-    correct_words_by(words, has_prefix, |matcher| {
+    let has_prefix =
+        |word: &str| datasets.iter().any(|dataset| dataset.search.is_prefix_of_any_word(word));
+    correct_misspelled_words(words, has_prefix, |matcher| {
         for dataset in &datasets {
-            dataset.search.compare_spelling(matcher, &mut left);
+            dataset.search.compare_with_index_words(matcher, &mut left);
         }
     })
 }
 
 /// Searches for stops in all networks by the query's words as written.
-fn search_stops_by_words(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
+fn search_stops_without_correction(
+    networks: &[Arc<Network>],
+    query: &StopSearchQuery,
+) -> Vec<StopHit> {
     let limit = query.limit.min(SEARCH_LIMIT_MAX);
     let mut hits: Vec<(f64, StopHit)> = Vec::new();
     for network in networks {
         let Some(dataset) = network.dataset() else { continue };
-        for (rank, stop, distance) in dataset.search.find_stops(&dataset.timetable, query, limit) {
+        for (rank, stop, distance) in
+            dataset.search.search_stops_with_ranks(&dataset.timetable, query, limit)
+        {
             let hit = StopHit {
                 network: Arc::clone(network),
                 dataset: Arc::clone(&dataset),
@@ -122,36 +128,41 @@ pub(crate) fn search_catalog(
     limit: usize,
 ) -> CatalogResults {
     let limit = limit.min(SEARCH_LIMIT_MAX);
-    let words = query_words(query);
+    let words = parse_query_words(query);
     if words.is_empty() {
         return CatalogResults::default();
     }
-    let hits = find_feeds(feeds, networks, query, limit);
+    let hits = search_feeds_routes_and_stops(feeds, networks, query, limit);
     if !hits.is_empty() {
         return CatalogResults { hits, corrected: None };
     }
-    let Some(words) = correct_words(networks, &words) else { return CatalogResults::default() };
+    let Some(words) = correct_query_spelling(networks, &words) else {
+        return CatalogResults::default();
+    };
     let corrected = words.join(" ");
-    let hits = find_feeds(feeds, networks, &corrected, limit);
+    let hits = search_feeds_routes_and_stops(feeds, networks, &corrected, limit);
     let is_found = !hits.is_empty();
     CatalogResults { hits, corrected: is_found.then_some(corrected) }
 }
 
-fn find_feeds(
+fn search_feeds_routes_and_stops(
     feeds: &[Arc<Feed>],
     networks: &[Arc<Network>],
     query: &str,
     limit: usize,
 ) -> Vec<CatalogHit> {
-    let words = query_words(query);
-    let found =
-        feeds.iter().filter(|feed| has_words(&fold_text(&describe_feed(feed)), &words)).take(limit);
+    let words = parse_query_words(query);
+    let found = feeds
+        .iter()
+        .filter(|feed| has_words_by_prefix(&fold_for_search(&searchable_feed_text(feed)), &words))
+        .take(limit);
     let mut hits: Vec<CatalogHit> = found
         .map(|feed| CatalogHit { feed: Arc::clone(feed), kind: CatalogHitKind::Feed })
         .collect();
     hits.extend(search_routes(networks, &RouteQuery::new(words), limit));
-    let query = StopQuery { text: Some(query.to_owned()), limit, ..StopQuery::default() };
-    hits.extend(search_stops_by_words(networks, &query).into_iter().filter_map(|hit| {
+    let query =
+        StopSearchQuery { text: Some(query.to_owned()), limit, ..StopSearchQuery::default() };
+    hits.extend(search_stops_without_correction(networks, &query).into_iter().filter_map(|hit| {
         let stop = hit.dataset.timetable.stop(hit.stop);
         let kind = CatalogHitKind::Stop { id: stop.id.to_owned(), name: stop.name.to_owned() };
         Some(CatalogHit { feed: hit.network.schedule_feed()?, kind })
@@ -159,7 +170,7 @@ fn find_feeds(
     hits
 }
 
-fn describe_feed(feed: &Feed) -> String {
+fn searchable_feed_text(feed: &Feed) -> String {
     let config = feed.config();
     let status = feed.status();
     let texts = [

@@ -2,7 +2,7 @@
 
 use lineside_hub::RoomKey;
 
-use crate::{geohash::GeohashCell, hashing::HashSeed};
+use crate::{geohash::GeohashCell, hashing::SeededHashBuilder};
 
 /// The kind of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,17 +41,18 @@ pub(crate) const GROUP_NONE: u32 = 0;
 pub(crate) const WHOLE_NETWORK: u64 = u64::MAX;
 
 /// Returns the room id of an item of a feed; `number` is the feed's number in its network.
-pub(crate) fn feed_item_room_id(seed: HashSeed, number: usize, id: &str) -> u64 {
-    HashSeed(seed.0 ^ (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)).hash_texts(&[id])
+pub(crate) fn feed_item_room_id(seed: SeededHashBuilder, number: usize, id: &str) -> u64 {
+    SeededHashBuilder(seed.0 ^ (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+        .hash_texts(&[id])
 }
 
 /// Returns the room id of a network's route or stop.
-pub(crate) fn network_room_id(seed: HashSeed, id: &str) -> u64 {
+pub(crate) fn network_room_id(seed: SeededHashBuilder, id: &str) -> u64 {
     seed.hash_texts(&[id])
 }
 
 pub(crate) fn cell_room_id(cell: GeohashCell) -> u64 {
-    u64::from(cell.char_count()) << 60 | cell.bits()
+    u64::from(cell.char_count()) << 60 | cell.cell_number()
 }
 
 pub(crate) fn room_key(group: u32, kind: RoomKind, id: u64) -> RoomKey {

@@ -21,7 +21,7 @@ pub struct FeedMetrics {
 
 impl FeedMetrics {
     /// Counts a reply of `bytes` to a reader, or a `304 Not Modified`.
-    pub fn count_reply(&self, bytes: u64, is_not_modified: bool) {
+    pub fn count_http_reply(&self, bytes: u64, is_not_modified: bool) {
         self.requests.increment();
         if is_not_modified {
             self.not_modified.increment();
@@ -50,7 +50,7 @@ impl FeedMetrics {
         self.fetch_times.lock().iter().copied().collect()
     }
 
-    pub(crate) fn record_fetch(&self, took: Duration) {
+    pub(crate) fn record_fetch_duration(&self, took: Duration) {
         let mut times = self.fetch_times.lock();
         if times.len() >= FETCH_TIMES_MAX {
             times.pop_front();
@@ -67,7 +67,7 @@ mod tests {
     fn only_the_latest_fetch_durations_are_stored() {
         let metrics = FeedMetrics::default();
         let millis = |n| Duration::from_millis(n as u64);
-        (0..FETCH_TIMES_MAX + 3).for_each(|n| metrics.record_fetch(millis(n)));
+        (0..FETCH_TIMES_MAX + 3).for_each(|n| metrics.record_fetch_duration(millis(n)));
         let times = metrics.fetch_durations();
         assert_eq!(times.len(), FETCH_TIMES_MAX);
         assert_eq!((times[0], times.last()), (millis(3), Some(&millis(FETCH_TIMES_MAX + 2))));
@@ -76,9 +76,9 @@ mod tests {
     #[test]
     fn not_modified_replies_count_no_bytes() {
         let metrics = FeedMetrics::default();
-        metrics.count_reply(100, false);
-        metrics.count_reply(0, true);
-        metrics.count_reply(50, false);
+        metrics.count_http_reply(100, false);
+        metrics.count_http_reply(0, true);
+        metrics.count_http_reply(50, false);
         assert_eq!(
             (metrics.request_count(), metrics.not_modified_count(), metrics.bytes_sent()),
             (3, 1, 150)

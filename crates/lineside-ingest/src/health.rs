@@ -21,7 +21,7 @@ const LEARNING_RATE_UNUSUAL: f64 = 0.001;
 
 /// The content that one feed has reported so far.
 #[derive(Debug, Default)]
-pub(crate) struct ContentHistory {
+pub(crate) struct ReportedContentHistory {
     /// Trips and vehicles in the last message.
     n_reported: u32,
     /// True if any message, also of an earlier process, contained trips or vehicles. A feed without them may have
@@ -36,14 +36,14 @@ pub(crate) struct ContentHistory {
     usual_share: Option<(f64, UnixMillis)>,
 }
 
-impl ContentHistory {
+impl ReportedContentHistory {
     /// Records that the feed reported trips or vehicles before this process started.
-    pub(crate) fn mark_trips_seen(&mut self) {
+    pub(crate) fn mark_trips_reported_earlier(&mut self) {
         self.has_trip_data = true;
     }
 
     /// Records the content of a message, at a time with `n_active` running trips.
-    pub(crate) fn record_message(
+    pub(crate) fn record_message_content(
         &mut self,
         message: &SplitFeedMessage,
         n_active: Option<u32>,
@@ -62,7 +62,7 @@ impl ContentHistory {
         let has_trip_data = self.has_trip_data || n_reported > 0;
         if message.is_differential() {
             // A differential message contains only changes, not the whole content.
-            *self = ContentHistory { has_trip_data, ..ContentHistory::default() };
+            *self = ReportedContentHistory { has_trip_data, ..ReportedContentHistory::default() };
             return;
         }
         self.has_trip_data = has_trip_data;
@@ -71,17 +71,17 @@ impl ContentHistory {
             self.unchanged_since = now;
         }
         (self.n_reported, self.content_hash, self.last_message_at) = (n_reported, print, now);
-        self.learn_trip_share(n_active, now);
+        self.update_usual_trip_share(n_active, now);
     }
 
     /// Records that the feed returned the same bytes again.
-    pub(crate) fn record_repeated_message(&mut self, now: UnixMillis) {
+    pub(crate) fn record_unchanged_message(&mut self, now: UnixMillis) {
         if self.last_message_at != UnixMillis::default() {
             self.last_message_at = now;
         }
     }
 
-    fn learn_trip_share(&mut self, n_active: Option<u32>, now: UnixMillis) {
+    fn update_usual_trip_share(&mut self, n_active: Option<u32>, now: UnixMillis) {
         let Some(n_active) = n_active.filter(|n_active| *n_active >= ACTIVE_TRIPS_MIN) else {
             return;
         };
@@ -109,8 +109,13 @@ impl ContentHistory {
     ) -> ContentExpectation {
         let share = self.usual_share.filter(|(_, since)| now.duration_since(*since) >= LEARN_TIME);
         let typical = share.zip(n_active).map(|((share, _), n_active)| share * f64::from(n_active));
-        let ContentHistory { n_reported, has_trip_data, last_message_at, unchanged_since, .. } =
-            *self;
+        let ReportedContentHistory {
+            n_reported,
+            has_trip_data,
+            last_message_at,
+            unchanged_since,
+            ..
+        } = *self;
         ContentExpectation {
             n_active_trips: n_active,
             n_expected: typical,
@@ -149,10 +154,10 @@ mod tests {
     }
 
     /// Returns the history of a feed that reported `n` of 100 trips every 15 s for an hour, until second 3,600.
-    fn healthy(n: u32) -> ContentHistory {
-        let mut health = ContentHistory::default();
+    fn healthy(n: u32) -> ReportedContentHistory {
+        let mut health = ReportedContentHistory::default();
         for poll in 0..=240 {
-            health.record_message(&message(n, poll), Some(100), at(i64::from(poll) * 15));
+            health.record_message_content(&message(n, poll), Some(100), at(i64::from(poll) * 15));
         }
         health
     }
@@ -160,37 +165,37 @@ mod tests {
     #[test]
     fn a_feed_with_half_of_its_usual_content_is_detected() {
         let mut health = healthy(80);
-        assert!(!health.expected_content(Some(100), at(3_600)).is_too_little());
-        health.record_message(&message(41, 0), Some(100), at(3_615));
-        assert!(!health.expected_content(Some(100), at(3_615)).is_too_little());
-        health.record_message(&message(38, 0), Some(100), at(3_630));
-        assert!(health.expected_content(Some(100), at(3_630)).is_too_little());
+        assert!(!health.expected_content(Some(100), at(3_600)).has_too_few_entities());
+        health.record_message_content(&message(41, 0), Some(100), at(3_615));
+        assert!(!health.expected_content(Some(100), at(3_615)).has_too_few_entities());
+        health.record_message_content(&message(38, 0), Some(100), at(3_630));
+        assert!(health.expected_content(Some(100), at(3_630)).has_too_few_entities());
     }
 
     #[test]
     fn fewer_vehicles_at_night_match_the_timetable() {
         let mut health = healthy(80);
-        health.record_message(&message(16, 0), Some(20), at(3_615));
-        assert!(!health.expected_content(Some(20), at(3_615)).is_too_little());
-        health.record_message(&message(0, 0), Some(3), at(3_630));
-        assert!(!health.expected_content(Some(3), at(3_630)).is_too_little());
+        health.record_message_content(&message(16, 0), Some(20), at(3_615));
+        assert!(!health.expected_content(Some(20), at(3_615)).has_too_few_entities());
+        health.record_message_content(&message(0, 0), Some(3), at(3_630));
+        assert!(!health.expected_content(Some(3), at(3_630)).has_too_few_entities());
         // A feed that has always reported little is healthy.
         let few = healthy(12);
-        assert!(!few.expected_content(Some(100), at(3_600)).is_too_little());
+        assert!(!few.expected_content(Some(100), at(3_600)).has_too_few_entities());
     }
 
     #[test]
     fn no_content_is_expected_without_history_or_timetable() {
-        let mut health = ContentHistory::default();
-        health.record_message(&message(80, 0), Some(100), at(0));
-        health.record_message(&message(1, 0), Some(100), at(15));
+        let mut health = ReportedContentHistory::default();
+        health.record_message_content(&message(80, 0), Some(100), at(0));
+        health.record_message_content(&message(1, 0), Some(100), at(15));
         assert!(
-            !health.expected_content(Some(100), at(15)).is_too_little(),
+            !health.expected_content(Some(100), at(15)).has_too_few_entities(),
             "the history is too short"
         );
-        let mut alerts = ContentHistory::default();
+        let mut alerts = ReportedContentHistory::default();
         for poll in 0..=240 {
-            alerts.record_message(&message(0, 0), Some(100), at(poll * 15));
+            alerts.record_message_content(&message(0, 0), Some(100), at(poll * 15));
         }
         let expectation = alerts.expected_content(Some(100), at(3_600));
         assert_eq!(
@@ -198,11 +203,11 @@ mod tests {
             (None, false),
             "a feed of alerts has no usual number"
         );
-        alerts.record_message(&message(1, 0), Some(100), at(3_615));
-        alerts.record_message(&message(0, 0), Some(100), at(3_630));
+        alerts.record_message_content(&message(1, 0), Some(100), at(3_615));
+        alerts.record_message_content(&message(0, 0), Some(100), at(3_630));
         assert!(alerts.expected_content(None, at(3_630)).has_trip_data);
         assert!(
-            !healthy(80).expected_content(None, at(3_600)).is_too_little(),
+            !healthy(80).expected_content(None, at(3_600)).has_too_few_entities(),
             "nothing is expected without a timetable"
         );
     }
@@ -212,23 +217,23 @@ mod tests {
         let limit = Duration::from_secs(300);
         let mut health = healthy(80);
         for poll in 0..=20 {
-            health.record_message(&message(80, 240), Some(100), at(3_600 + poll * 15));
+            health.record_message_content(&message(80, 240), Some(100), at(3_600 + poll * 15));
         }
-        assert!(!health.expected_content(Some(100), at(3_900)).is_frozen(limit));
-        health.record_message(&message(80, 240), Some(100), at(3_915));
-        assert!(health.expected_content(Some(100), at(3_915)).is_frozen(limit));
+        assert!(!health.expected_content(Some(100), at(3_900)).has_frozen_content(limit));
+        health.record_message_content(&message(80, 240), Some(100), at(3_915));
+        assert!(health.expected_content(Some(100), at(3_915)).has_frozen_content(limit));
         assert!(
-            !health.expected_content(Some(2), at(3_915)).is_frozen(limit),
+            !health.expected_content(Some(2), at(3_915)).has_frozen_content(limit),
             "few trips run at night"
         );
         let mut same = healthy(80);
-        same.record_repeated_message(at(3_915));
+        same.record_unchanged_message(at(3_915));
         assert!(
-            same.expected_content(Some(100), at(3_915)).is_frozen(limit),
+            same.expected_content(Some(100), at(3_915)).has_frozen_content(limit),
             "repeated bytes count as unchanged"
         );
-        health.record_message(&message(80, 241), Some(100), at(3_930));
-        assert!(!health.expected_content(Some(100), at(3_930)).is_frozen(limit));
+        health.record_message_content(&message(80, 241), Some(100), at(3_930));
+        assert!(!health.expected_content(Some(100), at(3_930)).has_frozen_content(limit));
     }
 
     proptest! {
@@ -236,9 +241,9 @@ mod tests {
         fn the_usual_content_is_between_the_observed_minimum_and_maximum(
             counts in proptest::collection::vec(1_u32..200, 1..100)
         ) {
-            let mut health = ContentHistory::default();
+            let mut health = ReportedContentHistory::default();
             for (poll, n) in counts.iter().enumerate() {
-                health.record_message(&message(*n, 0), Some(100), at(poll as i64 * 15));
+                health.record_message_content(&message(*n, 0), Some(100), at(poll as i64 * 15));
             }
             let expected = health.expected_content(Some(100), at(100_000)).n_expected.unwrap();
             let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());

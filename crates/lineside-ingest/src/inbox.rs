@@ -89,7 +89,7 @@ impl FeedInbox {
     }
 
     /// Returns the number of deliveries rejected because the inbox was full.
-    pub fn refused_count(&self) -> u64 {
+    pub fn refused_delivery_count(&self) -> u64 {
         self.refused.load(Relaxed)
     }
 
@@ -97,24 +97,24 @@ impl FeedInbox {
     ///
     /// # Errors
     /// Returns [`DeliveryError::Full`] if there is not enough space.
-    pub fn reserve_bytes(&self, bytes: u64) -> Result<InboxReservation, DeliveryError> {
+    pub fn reserve_space(&self, bytes: u64) -> Result<InboxReservation, DeliveryError> {
         let reservation =
             Arc::clone(&self.buffer_permits).try_acquire_many_owned(bytes_to_kib(bytes));
-        reservation.map(InboxReservation).map_err(|_| self.count_refusal())
+        reservation.map(InboxReservation).map_err(|_| self.count_full_inbox_refusal())
     }
 
-    fn count_refusal(&self) -> DeliveryError {
+    fn count_full_inbox_refusal(&self) -> DeliveryError {
         self.refused.fetch_add(1, Relaxed);
         DeliveryError::Full
     }
 
     /// Returns the key that the producer must send.
-    pub(crate) fn key(&self) -> &Secret {
+    pub(crate) fn inbox_key(&self) -> &Secret {
         &self.key
     }
 
     /// Returns true if the key is the inbox's own. Compares in constant time.
-    pub fn accepts_key(&self, key: &str) -> bool {
+    pub fn is_inbox_key(&self, key: &str) -> bool {
         let own = self.key.reveal().as_bytes();
         let pairs = own.iter().zip(key.as_bytes().iter().chain(std::iter::repeat(&0)));
         let differs = pairs.fold(0, |differs, (own, other)| differs | (own ^ other));
@@ -125,19 +125,19 @@ impl FeedInbox {
     ///
     /// # Errors
     /// Returns an error if the key is wrong or the inbox is full.
-    pub fn accept_delivery(&self, key: &str, delivery: Bytes) -> Result<(), DeliveryError> {
-        if !self.accepts_key(key) {
+    pub fn queue_delivery_with_key(&self, key: &str, delivery: Bytes) -> Result<(), DeliveryError> {
+        if !self.is_inbox_key(key) {
             return Err(DeliveryError::WrongKey);
         }
-        let reservation = self.reserve_bytes(delivery.len() as u64)?;
-        self.enqueue_delivery(delivery, reservation)
+        let reservation = self.reserve_space(delivery.len() as u64)?;
+        self.queue_delivery_in_space(delivery, reservation)
     }
 
     /// Queues a delivery with reserved space, after the key has been checked.
     ///
     /// # Errors
     /// Returns [`DeliveryError::Full`] if too many deliveries wait.
-    pub fn enqueue_delivery(
+    pub fn queue_delivery_in_space(
         &self,
         bytes: Bytes,
         mut reservation: InboxReservation,
@@ -147,7 +147,7 @@ impl FeedInbox {
         drop(reservation.0.split(beyond));
         self.deliveries
             .try_send(InboxDelivery { bytes, _reservation: reservation })
-            .map_err(|_| self.count_refusal())
+            .map_err(|_| self.count_full_inbox_refusal())
     }
 }
 
@@ -165,17 +165,20 @@ mod tests {
         let (inbox, mut deliveries) = FeedInbox::new(Secret::new("abc"));
         for wrong in ["", "ab", "abcd", "abd", "ab\0"] {
             assert_eq!(
-                inbox.accept_delivery(wrong, Bytes::new()),
+                inbox.queue_delivery_with_key(wrong, Bytes::new()),
                 Err(DeliveryError::WrongKey),
                 "{wrong:?}"
             );
         }
         for _ in 0..DELIVERIES_MAX {
-            inbox.accept_delivery("abc", Bytes::from_static(b"x")).unwrap();
+            inbox.queue_delivery_with_key("abc", Bytes::from_static(b"x")).unwrap();
         }
-        assert_eq!(inbox.accept_delivery("abc", Bytes::new()), Err(DeliveryError::Full));
-        assert_eq!((deliveries.try_recv().unwrap().bytes, inbox.refused_count()), ("x".into(), 1));
-        inbox.accept_delivery("abc", Bytes::new()).unwrap();
+        assert_eq!(inbox.queue_delivery_with_key("abc", Bytes::new()), Err(DeliveryError::Full));
+        assert_eq!(
+            (deliveries.try_recv().unwrap().bytes, inbox.refused_delivery_count()),
+            ("x".into(), 1)
+        );
+        inbox.queue_delivery_with_key("abc", Bytes::new()).unwrap();
     }
 
     #[test]
@@ -183,14 +186,14 @@ mod tests {
         let (inbox, mut deliveries) = FeedInbox::new(Secret::new("abc"));
         let large = (BUFFER_KIB as u64) << 9;
         let (first, second) =
-            (inbox.reserve_bytes(large).unwrap(), inbox.reserve_bytes(large).unwrap());
+            (inbox.reserve_space(large).unwrap(), inbox.reserve_space(large).unwrap());
         assert_eq!(inbox.pending_bytes(), 2 * large);
         assert_eq!(
-            inbox.accept_delivery("abc", Bytes::from_static(b"x")),
+            inbox.queue_delivery_with_key("abc", Bytes::from_static(b"x")),
             Err(DeliveryError::Full)
         );
         // The delivery was announced larger than it is.
-        inbox.enqueue_delivery(vec![0; 3_000].into(), first).unwrap();
+        inbox.queue_delivery_in_space(vec![0; 3_000].into(), first).unwrap();
         assert_eq!(inbox.pending_bytes(), large + 3_072);
         // The sender disconnected.
         drop(second);
@@ -198,7 +201,7 @@ mod tests {
         let read = deliveries.try_recv().unwrap();
         assert_eq!(inbox.pending_bytes(), 3_072);
         drop(read);
-        assert_eq!((inbox.pending_bytes(), inbox.refused_count()), (0, 1));
-        assert_eq!(inbox.reserve_bytes(u64::MAX).err(), Some(DeliveryError::Full));
+        assert_eq!((inbox.pending_bytes(), inbox.refused_delivery_count()), (0, 1));
+        assert_eq!(inbox.reserve_space(u64::MAX).err(), Some(DeliveryError::Full));
     }
 }

@@ -3,15 +3,15 @@
 //! # Layout
 //! - [`FeedConfig`], [`SourceLocation`], [`Secret`]: the configuration of sources
 //! - [`Ingest`]: all feeds running; one task per feed, one writer per network
-//! - [`Feed`], [`FeedStatus`], [`Snapshot`]: the status of a feed and its last good bytes
+//! - [`Feed`], [`FeedStatus`], [`FeedBodySnapshot`]: the status of a feed and its last good bytes
 //! - [`Network`], [`NetworkState`], [`Record`]: the data, as immutable values that are swapped
 //! - [`NetworkWriter`]: the pure core, from a message to changes and publications
-//! - [`departures()`], [`DelayCounts`], [`FeedMatches`], [`exports`], [`geojson`], [`search`](StopQuery): views derived
+//! - [`list_next_departures`], [`DelayCounts`], [`FeedMatchCounts`], [`exports`], [`geojson`], [`search`](StopQuery): views derived
 //!   from a state
 //! - [`FormatConverter`], [`ExternalProgram`]: the operator's programs that convert unsupported formats
-//! - [`PollArchive`], [`FeedAvailability`]: the history of polls
+//! - [`PollArchive`], [`FeedAvailabilityTimelines`]: the history of polls
 //! - [`SnapshotStore`]: storage of the last good bytes across restarts
-//! - [`HandoffState`], [`HandoffWriter`]: state that one process leaves to the next
+//! - [`HandoffFileContent`], [`HandoffWriter`]: state that one process leaves to the next
 //!
 //! # Guarantees
 //! Readers never wait for a source or a writer. Content that has not changed publishes nothing. A bad entity is a
@@ -50,40 +50,43 @@ pub use catalog::Network;
 pub use catalog::{Feed, RejectedSchedule};
 pub use catalog_search::{CatalogHit, CatalogHitKind, CatalogResults, StopHit};
 pub use channel_kinds::KIND_EXTRA;
-pub use channels::{ChannelStates, ExtraChannels};
+pub use channels::{ExtraChannelSource, NetworkChannelStates};
 pub use feed_metrics::FeedMetrics;
-pub use handoff::{HandoffError, HandoffNetwork, HandoffState, HandoffWriter};
+pub use handoff::{HandoffError, HandoffFileContent, HandoffNetwork, HandoffWriter};
 pub use inbox::{DeliveryError, FeedInbox, InboxReservation, InboxSettings};
 pub use ingest::{
-    ConfigChange, Ingest, IngestOptions, PollRefused, PollingStopped, SourceTest,
-    SourceTestFailure, WrittenNetworks,
+    ConfigChange, Ingest, IngestOptions, PollNowRefusal, PollingStopped, SourceTestFailure,
+    SourceTestResult, WrittenNetworkGroups,
 };
 pub use lineside_model::{
-    ActiveTrip, AnnouncedTrip, ArchiveError, ArchiveSpan, BadFeedId, BadLocation, BasicAuth,
-    BoundingBox, Bounds, CELL_CHARS, CacheValidators, CountChanges, Dataset, DatasetFacts,
-    DatasetRecord, DelayClass, DelayCounts, DelayQuery, Departure, DepartureStatus, Done,
-    EXPIRES_SOON_DAYS, Extent, ExternalProgram, FailureCode, FeedAvailability, FeedConfig, FeedId,
-    FeedMatches, FeedRecord, FeedState, FeedStatePeriod, FeedStatus, FetchFailure, FetchPhase,
-    FormatConverter, GeohashCell, HexColor, IdKind, IdTable, IdTableError, InvalidRate, LastPoll,
-    LoadLimits, MatchCount, MatchReason, MemoryArchive, MemoryFile, MemorySnapshotStore,
-    NetworkState, OAuth2Client, PollArchive, PollBin, PollFailure, PollQuery, PollRecord,
-    ReasonCount, Record, RecordBody, RecordChange, RecordKind, RemovalReason, RentalVehicle,
-    RequestRate, RouteMode, RouteVariant, RouteVariants, Secret, ServedContent, ServedSnapshot,
-    ServerRun, ServiceCalendar, ServiceDays, ServiceEnd, ServiceWindow, ServingState, SiriAnswers,
-    SiriEnvelope, SiriIds, SiriMode, SiriService, SiriSource, Snapshot, SnapshotKey,
-    SnapshotMetadata, SnapshotStore, SourceLocation, SourceState, StateStretch, Station, StopPage,
-    StopQuery, TimetableJoin, TripCall, TripDelay, TripDelayStatus, TripNotFound, TripPhase,
-    TripQuery, TripRun, TripRunId, classify_delays, departures, departures_from, fold_text,
-    match_rate, match_trips, matches_query,
+    ActiveTripWithoutVehicle, ArchiveError, ArchiveSpan, BadFeedId, BadLocation, BasicAuth,
+    BoundingBox, CELL_CHARS, CacheValidators, DailyTripCounts, DailyTripCountsRange, Dataset,
+    DatasetRecord, DecodingLimits, DelayCounts, DelayHistogramClass, DelayQuery, Departure,
+    DepartureStatus, EXPIRES_SOON_DAYS, EndOfService, ExternalProgram, FailureCode,
+    FeedAvailabilityTimelines, FeedBodySnapshot, FeedConfig, FeedId, FeedMatchCounts, FeedState,
+    FeedStatePeriod, FeedStatus, FeedStatusRecord, FetchFailure, FetchPhase, FormatConverter,
+    GeoBounds, GeohashCell, HexColor, IdKind, IdTable, IdTableError, InvalidRate, LastPollOutcome,
+    MapExtent, MatchCount, MatchReasonCount, MemoryArchive, MemoryFile, MemorySnapshotStore,
+    NetworkState, OAuth2Client, PollArchive, PollBin, PollFailure, PollQuery, PollRecord, Record,
+    RecordBody, RecordChange, RecordKind, RemovalReason, RentalVehicle, RequestRate, RouteMode,
+    RouteVariant, RouteVariants, SaveCallback, ScheduleCountDifferences, ScheduleVersionFacts,
+    Secret, ServedContentFreshness, ServedContentState, ServedSnapshot, ServerRun,
+    ServiceDateRange, SiriAnswers, SiriEnvelope, SiriIdMapping, SiriMode, SiriService,
+    SiriSourceSettings, SnapshotKey, SnapshotMetadata, SnapshotStore, SourceAvailability,
+    SourceLocation, StatePeriod, Station, StopSearchPage, StopSearchQuery, TimetableJoin, TripCall,
+    TripDelay, TripDelayStatus, TripNotFound, TripPhase, TripRun, TripRunId, TripRunQuery,
+    UnmatchedReason, UpcomingExtraTrip, count_matched_trips, fold_for_search, group_trips_by_delay,
+    list_departures_from, list_next_departures, match_rate, matches_query,
 };
-pub use message_observer::{MessageObserver, ObservedMessage, SiriPart};
+pub use message_observer::{MessageObserver, ObservedMessage, SiriMessagePart};
 pub use network_writer::{ApplyOutcome, NetworkWriter, ResumedNetwork};
 pub use normalize::siri_to_gtfs_rt;
 pub use poll_stages::PollStage;
 pub use publish::messages;
 
 pub use lineside_fetch::{
-    NotPublic, OutputRedactor, ProgramError, PublicOnly, ValidatorOutput, fetch_into, fetch_once,
-    is_public, pack_folder, probe_format, run_program, run_validator,
+    OutputRedactor, ProgramError, PublicOnlyHttpClient, UrlRejection, ValidatorOutput,
+    detect_source_format, fetch_once_into_writer, fetch_source_once, is_public,
+    run_external_validator, run_program, zip_schedule_folder,
 };
 use lineside_fetch::{fetch, poll_schedule, rate_limit, subprocess};

@@ -15,7 +15,7 @@ const PERMIT_BYTES: u64 = 1 << 20;
 
 /// Limits the concurrent loads.
 #[derive(Debug)]
-pub(crate) struct LoadBudget {
+pub(crate) struct ScheduleLoadBudget {
     slots: Arc<Semaphore>,
     memory: Arc<Semaphore>,
     memory_permits: u32,
@@ -23,16 +23,16 @@ pub(crate) struct LoadBudget {
 
 /// An admitted load, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct LoadPermit {
+pub(crate) struct ScheduleLoadPermit {
     _slot: Option<OwnedSemaphorePermit>,
     _memory: Option<OwnedSemaphorePermit>,
 }
 
-impl LoadBudget {
+impl ScheduleLoadBudget {
     /// Creates a budget of `memory` bytes for all loads together.
-    pub(crate) fn new(memory: u64) -> LoadBudget {
-        let memory_permits = count_permits(memory);
-        LoadBudget {
+    pub(crate) fn new(memory: u64) -> ScheduleLoadBudget {
+        let memory_permits = memory_permits_for_bytes(memory);
+        ScheduleLoadBudget {
             slots: Arc::new(Semaphore::new(CONCURRENT_LOADS_MAX)),
             memory: Arc::new(Semaphore::new(memory_permits as usize)),
             memory_permits,
@@ -41,22 +41,22 @@ impl LoadBudget {
 
     /// Waits until the budget admits a load with this estimate in bytes. A load with an estimate above the whole budget
     /// runs alone.
-    pub(crate) async fn admit(&self, bytes: u64) -> LoadPermit {
-        let permits = count_permits(bytes).min(self.memory_permits);
+    pub(crate) async fn wait_for_load_permit(&self, bytes: u64) -> ScheduleLoadPermit {
+        let permits = memory_permits_for_bytes(bytes).min(self.memory_permits);
         // The slot comes first: a load that waits for memory then waits only for running loads.
         let slot = Arc::clone(&self.slots).acquire_owned().await.ok();
         let memory = Arc::clone(&self.memory).acquire_many_owned(permits).await.ok();
-        LoadPermit { _slot: slot, _memory: memory }
+        ScheduleLoadPermit { _slot: slot, _memory: memory }
     }
 }
 
-fn count_permits(bytes: u64) -> u32 {
+fn memory_permits_for_bytes(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX).max(1)
 }
 
 /// Estimates the memory for loading a schedule from the decompressed sizes of its files. Its reader rejects a zip whose
 /// files are larger than listed.
-pub(crate) fn estimate_load_bytes(body: &Bytes) -> u64 {
+pub(crate) fn estimate_schedule_load_memory(body: &Bytes) -> u64 {
     let limits = DatasetLimits { entries: usize::MAX, ..DatasetLimits::default() };
     let Ok(files) = ZipFiles::list_file_paths_and_sizes(Cursor::new(body), &limits) else {
         return (body.len() as u64).saturating_mul(MEMORY_PER_XML_BYTE);
@@ -84,17 +84,17 @@ mod tests {
 
     #[tokio::test]
     async fn loads_run_concurrently_if_they_fit_into_memory() {
-        let budget = LoadBudget::new(100 * MIB);
-        let first = budget.admit(60 * MIB).await;
-        let mut second = Box::pin(budget.admit(41 * MIB));
+        let budget = ScheduleLoadBudget::new(100 * MIB);
+        let first = budget.wait_for_load_permit(60 * MIB).await;
+        let mut second = Box::pin(budget.wait_for_load_permit(41 * MIB));
         assert!(poll_now(&mut second).await.is_pending(), "both loads together exceed the memory");
         drop(first);
         let second = second.await;
-        let third = budget.admit(59 * MIB).await;
+        let third = budget.wait_for_load_permit(59 * MIB).await;
         drop((second, third));
         // A load above the whole budget runs alone.
-        let large = budget.admit(1_000 * MIB).await;
-        let mut small = Box::pin(budget.admit(1));
+        let large = budget.wait_for_load_permit(1_000 * MIB).await;
+        let mut small = Box::pin(budget.wait_for_load_permit(1));
         assert!(poll_now(&mut small).await.is_pending());
         drop(large);
         small.await;
@@ -102,10 +102,10 @@ mod tests {
 
     #[tokio::test]
     async fn the_number_of_concurrent_loads_is_limited() {
-        let budget = LoadBudget::new(100 * MIB);
-        let _first = budget.admit(1).await;
-        let second = budget.admit(1).await;
-        let mut third = Box::pin(budget.admit(1));
+        let budget = ScheduleLoadBudget::new(100 * MIB);
+        let _first = budget.wait_for_load_permit(1).await;
+        let second = budget.wait_for_load_permit(1).await;
+        let mut third = Box::pin(budget.wait_for_load_permit(1));
         assert!(poll_now(&mut third).await.is_pending());
         drop(second);
         third.await;
@@ -114,6 +114,6 @@ mod tests {
     #[test]
     fn the_estimate_of_a_schedule_uses_its_decompressed_size() {
         let xml = Bytes::from_static(b"<PublicationDelivery/>");
-        assert_eq!(estimate_load_bytes(&xml), 4 * xml.len() as u64);
+        assert_eq!(estimate_schedule_load_memory(&xml), 4 * xml.len() as u64);
     }
 }

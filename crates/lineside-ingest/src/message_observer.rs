@@ -14,12 +14,12 @@ pub enum ObservedMessage<'a> {
     /// The bytes of a GTFS-Realtime message.
     GtfsRt(&'a Bytes),
     /// A decoded SIRI message. The network's state contains the result of all messages so far.
-    Siri(&'a siri::SiriMessage, SiriPart),
+    Siri(&'a siri::SiriMessage, SiriMessagePart),
 }
 
 /// The part of a SIRI producer's data that a message contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SiriPart {
+pub enum SiriMessagePart {
     /// All data, or their last page.
     Whole,
     /// A page that is followed by others.
@@ -37,5 +37,5 @@ pub trait MessageObserver: fmt::Debug + Send + Sync {
 
     /// Returns true if the feed recently reported trips or vehicles, as far as known from before this process. Called
     /// once before the source is polled, on a blocking thread.
-    fn has_reported_trips(&self, feed: &Feed) -> bool;
+    fn has_recently_reported_trips(&self, feed: &Feed) -> bool;
 }

@@ -22,7 +22,7 @@ impl PollStage {
     pub const ALL: [PollStage; 4] =
         [PollStage::Fetch, PollStage::Decode, PollStage::Apply, PollStage::Publish];
 
-    pub const fn name(self) -> &'static str {
+    pub const fn stage_name(self) -> &'static str {
         match self {
             PollStage::Fetch => "fetch",
             PollStage::Decode => "decode",
@@ -32,21 +32,21 @@ impl PollStage {
     }
 
     /// Returns the label of a thread that executes the stage.
-    pub(crate) const fn thread_stage(self) -> stage::WorkStage {
+    pub(crate) const fn to_work_stage(self) -> stage::ThreadWorkStage {
         match self {
-            PollStage::Fetch => stage::WorkStage::Fetch,
-            PollStage::Decode => stage::WorkStage::Decode,
-            PollStage::Apply => stage::WorkStage::Apply,
-            PollStage::Publish => stage::WorkStage::Publish,
+            PollStage::Fetch => stage::ThreadWorkStage::Fetch,
+            PollStage::Decode => stage::ThreadWorkStage::Decode,
+            PollStage::Apply => stage::ThreadWorkStage::Apply,
+            PollStage::Publish => stage::ThreadWorkStage::Publish,
         }
     }
 }
 
 /// The durations of all stages, in nanoseconds of the injected clock; clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StageTimes([Histogram; PollStage::ALL.len()]);
+pub(crate) struct PollStageDurations([Histogram; PollStage::ALL.len()]);
 
-impl StageTimes {
+impl PollStageDurations {
     pub(crate) fn record_duration(&self, stage: PollStage, took: Duration) {
         self.0[stage as usize].record_duration(took);
     }
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn profile_and_histograms_use_the_same_stage_names() {
         for stage in PollStage::ALL {
-            assert_eq!(stage.thread_stage().stage_name(), stage.name());
+            assert_eq!(stage.to_work_stage().stage_name(), stage.stage_name());
         }
     }
 }

@@ -12,18 +12,20 @@ use xxhash_rust::xxh3::Xxh3Default;
 use crate::{
     feed_config::FeedConfig,
     limits::{CONFIRM_INTERVAL, SAVE_TIME_MAX, SAVE_TIME_PER_MIB},
-    snapshot::Snapshot,
-    snapshot_store::{CacheValidators, DatasetFacts, SnapshotKey, SnapshotMetadata, SnapshotStore},
+    snapshot::FeedBodySnapshot,
+    snapshot_store::{
+        CacheValidators, ScheduleVersionFacts, SnapshotKey, SnapshotMetadata, SnapshotStore,
+    },
     source::{Secret, SourceLocation},
 };
 
 /// Metadata stored with bytes.
 #[derive(Debug, Default)]
-pub(crate) struct SourceFacts {
+pub(crate) struct SnapshotExtraMetadata {
     /// The source's validators.
     pub(crate) validators: CacheValidators,
     /// Facts about the bytes, if they are a schedule.
-    pub(crate) facts: Option<DatasetFacts>,
+    pub(crate) facts: Option<ScheduleVersionFacts>,
 }
 
 /// Stores the bytes of one key.
@@ -56,8 +58,8 @@ impl SnapshotWriter {
             snapshots: Arc::clone(snapshots),
             clock: Arc::clone(clock),
             key,
-            source: describe_source(config),
-            is_persistent: !config.is_recording(),
+            source: redacted_source_with_hash(config),
+            is_persistent: !config.is_replay(),
             saved: None,
             saving: None,
             confirmed: None,
@@ -67,9 +69,9 @@ impl SnapshotWriter {
 
     /// Switches to another source. A save in progress is still awaited: a key is not saved again before the previous
     /// save has ended.
-    pub(crate) fn reconfigure(&mut self, config: &FeedConfig) {
-        self.source = describe_source(config);
-        self.is_persistent = !config.is_recording();
+    pub(crate) fn switch_source(&mut self, config: &FeedConfig) {
+        self.source = redacted_source_with_hash(config);
+        self.is_persistent = !config.is_replay();
         (self.saved, self.confirmed) = (None, None);
         if let Some((hash, _)) = &mut self.saving {
             *hash = None;
@@ -77,23 +79,23 @@ impl SnapshotWriter {
     }
 
     /// Records that an earlier process has stored these bytes.
-    pub(crate) fn mark_saved(&mut self, hash: u128) {
+    pub(crate) fn mark_already_saved(&mut self, hash: u128) {
         self.saved = Some(hash);
     }
 
     /// Stores the bytes and waits within a time limit. Cancel safety: they are stored anyway.
-    pub(crate) async fn save_snapshot(
+    pub(crate) async fn save_and_wait_with_limit(
         &mut self,
-        snapshot: &Snapshot,
-        metadata: SourceFacts,
+        snapshot: &FeedBodySnapshot,
+        metadata: SnapshotExtraMetadata,
         now: UnixMillis,
     ) {
         if !self.is_persistent {
             return;
         }
-        self.settle_save();
+        self.take_finished_save_result();
         if self.saving.is_none() {
-            self.begin_save(snapshot, metadata, now);
+            self.start_save(snapshot, metadata, now);
             self.wait_for_save(snapshot.bytes.len()).await;
         }
         let is_late = self.saving.is_some();
@@ -113,26 +115,31 @@ impl SnapshotWriter {
     /// Records that the source has confirmed the bytes, and retries a failed save.
     pub(crate) fn confirm_snapshot(
         &mut self,
-        snapshot: &Snapshot,
-        metadata: SourceFacts,
+        snapshot: &FeedBodySnapshot,
+        metadata: SnapshotExtraMetadata,
         now: UnixMillis,
     ) {
-        self.settle_save();
+        self.take_finished_save_result();
         if !self.is_persistent || self.saving.is_some() {
             return;
         }
         if self.saved != Some(snapshot.hash) {
-            self.begin_save(snapshot, metadata, now);
+            self.start_save(snapshot, metadata, now);
             return;
         }
         let moment = self.clock.monotonic();
         if self.confirmed.is_none_or(|at| moment.saturating_sub(at) >= CONFIRM_INTERVAL) {
             self.confirmed = Some(moment);
-            self.snapshots.confirm_snapshot(&self.key, now, metadata.validators);
+            self.snapshots.record_not_modified(&self.key, now, metadata.validators);
         }
     }
 
-    fn begin_save(&mut self, snapshot: &Snapshot, metadata: SourceFacts, now: UnixMillis) {
+    fn start_save(
+        &mut self,
+        snapshot: &FeedBodySnapshot,
+        metadata: SnapshotExtraMetadata,
+        now: UnixMillis,
+    ) {
         let head = SnapshotMetadata {
             source: self.source.clone(),
             hash: snapshot.hash,
@@ -161,23 +168,23 @@ impl SnapshotWriter {
         let limit = self.clock.sleep(SAVE_TIME_MAX + more);
         tokio::select! {
             biased;
-            is_saved = saved => self.finish_save(hash, is_saved.unwrap_or(false)),
+            is_saved = saved => self.record_save_result(hash, is_saved.unwrap_or(false)),
             () = limit => {}
         }
     }
 
     /// Handles the result of a completed save.
-    fn settle_save(&mut self) {
+    fn take_finished_save_result(&mut self) {
         let Some((hash, saved)) = &mut self.saving else { return };
         let hash = *hash;
         match saved.try_recv() {
-            Ok(is_saved) => self.finish_save(hash, is_saved),
-            Err(oneshot::error::TryRecvError::Closed) => self.finish_save(hash, false),
+            Ok(is_saved) => self.record_save_result(hash, is_saved),
+            Err(oneshot::error::TryRecvError::Closed) => self.record_save_result(hash, false),
             Err(oneshot::error::TryRecvError::Empty) => {}
         }
     }
 
-    fn finish_save(&mut self, hash: Option<u128>, is_saved: bool) {
+    fn record_save_result(&mut self, hash: Option<u128>, is_saved: bool) {
         self.saving = None;
         if is_saved {
             self.saved = hash;
@@ -187,8 +194,8 @@ impl SnapshotWriter {
 
 /// Returns the redacted URL of a feed's bytes. The feed's own parameters are secret but make a different source, so a
 /// short hash of them is appended that does not reveal them. Keys are left out of the hash, since they may be renewed.
-pub(crate) fn describe_source(config: &FeedConfig) -> String {
-    let is_part = |(name, _): &&(String, Secret)| !SourceLocation::is_secret_parameter(name);
+pub(crate) fn redacted_source_with_hash(config: &FeedConfig) -> String {
+    let is_part = |(name, _): &&(String, Secret)| !SourceLocation::is_secret_query_parameter(name);
     let mut parts = config.query.iter().filter(is_part).peekable();
     if parts.peek().is_none() {
         return config.url.to_string();
@@ -213,7 +220,7 @@ mod tests {
 
     use super::*;
     use crate::feed_id::FeedId;
-    use crate::snapshot_store::Done;
+    use crate::snapshot_store::SaveCallback;
 
     /// A disk that completes saves on request.
     #[derive(Debug, Default)]
@@ -222,7 +229,7 @@ mod tests {
         confirmed: Mutex<Vec<UnixMillis>>,
     }
 
-    struct Waiting(Bytes, Done);
+    struct Waiting(Bytes, SaveCallback);
 
     impl std::fmt::Debug for Waiting {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -244,17 +251,17 @@ mod tests {
             _: &SnapshotKey,
             _: SnapshotMetadata,
             bytes: Bytes,
-            _: Option<DatasetFacts>,
-            done: Done,
+            _: Option<ScheduleVersionFacts>,
+            done: SaveCallback,
         ) {
             self.waiting.lock().push(Waiting(bytes, done));
         }
 
-        fn confirm_snapshot(&self, _: &SnapshotKey, at: UnixMillis, _: CacheValidators) {
+        fn record_not_modified(&self, _: &SnapshotKey, at: UnixMillis, _: CacheValidators) {
             self.confirmed.lock().push(at);
         }
 
-        fn find_head(&self, _: &SnapshotKey) -> Option<SnapshotMetadata> {
+        fn find_snapshot_metadata(&self, _: &SnapshotKey) -> Option<SnapshotMetadata> {
             None
         }
 
@@ -262,9 +269,9 @@ mod tests {
             None
         }
 
-        fn forget_snapshot(&self, _: &SnapshotKey) {}
+        fn delete_snapshot(&self, _: &SnapshotKey) {}
 
-        fn retain_feeds(&self, _: &[FeedId]) {}
+        fn retain_snapshots_of_feeds(&self, _: &[FeedId]) {}
     }
 
     struct Bench {
@@ -285,10 +292,10 @@ mod tests {
         Bench { disk, clock, writer }
     }
 
-    fn snapshot(text: &'static str) -> Snapshot {
-        Snapshot {
+    fn snapshot(text: &'static str) -> FeedBodySnapshot {
+        FeedBodySnapshot {
             bytes: Bytes::from_static(text.as_bytes()),
-            hash: Snapshot::hash_bytes(text.as_bytes()),
+            hash: FeedBodySnapshot::hash_body(text.as_bytes()),
             format: Format::Raw,
             content_type: String::new(),
             file_name: String::new(),
@@ -305,15 +312,22 @@ mod tests {
     }
 
     fn save(bench: &mut Bench, text: &'static str) -> bool {
-        poll(bench.writer.save_snapshot(&snapshot(text), SourceFacts::default(), UnixMillis(0)))
+        poll(bench.writer.save_and_wait_with_limit(
+            &snapshot(text),
+            SnapshotExtraMetadata::default(),
+            UnixMillis(0),
+        ))
     }
 
     #[test]
     fn publishing_waits_until_the_bytes_are_saved() {
         let mut bench = bench("https://example.org/a");
         let snapshot = snapshot("a");
-        let mut saving =
-            Box::pin(bench.writer.save_snapshot(&snapshot, SourceFacts::default(), UnixMillis(0)));
+        let mut saving = Box::pin(bench.writer.save_and_wait_with_limit(
+            &snapshot,
+            SnapshotExtraMetadata::default(),
+            UnixMillis(0),
+        ));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(saving.as_mut().poll(&mut context).is_pending());
         assert_eq!(bench.disk.answer(true), "a");
@@ -326,11 +340,14 @@ mod tests {
     fn a_hanging_disk_delays_one_poll_for_a_limited_time() {
         let mut bench = bench("https://example.org/a");
         let snapshot = snapshot("a");
-        let mut saving =
-            Box::pin(bench.writer.save_snapshot(&snapshot, SourceFacts::default(), UnixMillis(0)));
+        let mut saving = Box::pin(bench.writer.save_and_wait_with_limit(
+            &snapshot,
+            SnapshotExtraMetadata::default(),
+            UnixMillis(0),
+        ));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(saving.as_mut().poll(&mut context).is_pending());
-        bench.clock.advance(SAVE_TIME_MAX + Duration::from_millis(1));
+        bench.clock.advance_time(SAVE_TIME_MAX + Duration::from_millis(1));
         assert!(saving.as_mut().poll(&mut context).is_ready());
         drop(saving);
         assert!(save(&mut bench, "b"), "the next save does not wait");
@@ -338,9 +355,9 @@ mod tests {
         assert_eq!(bench.disk.answer(true), "a");
         // Bytes served meanwhile are stored as soon as possible.
         let b = self::snapshot("b");
-        bench.writer.confirm_snapshot(&b, SourceFacts::default(), UnixMillis(9));
+        bench.writer.confirm_snapshot(&b, SnapshotExtraMetadata::default(), UnixMillis(9));
         assert_eq!(bench.disk.answer(true), "b");
-        bench.writer.confirm_snapshot(&b, SourceFacts::default(), UnixMillis(10));
+        bench.writer.confirm_snapshot(&b, SnapshotExtraMetadata::default(), UnixMillis(10));
         assert!(bench.disk.waiting.lock().is_empty());
         assert!(bench.writer.saving.is_none() && bench.writer.saved == Some(b.hash));
     }
@@ -351,13 +368,21 @@ mod tests {
         assert!(!save(&mut bench, "a"));
         let id = FeedId::new("city").unwrap();
         let other = FeedConfig::new(id, SourceLocation::parse("https://example.org/b").unwrap());
-        bench.writer.reconfigure(&other);
-        bench.writer.confirm_snapshot(&snapshot("a"), SourceFacts::default(), UnixMillis(0));
+        bench.writer.switch_source(&other);
+        bench.writer.confirm_snapshot(
+            &snapshot("a"),
+            SnapshotExtraMetadata::default(),
+            UnixMillis(0),
+        );
         assert_eq!(bench.disk.waiting.lock().len(), 1, "only one save runs at a time");
         bench.disk.answer(true);
-        bench.writer.confirm_snapshot(&snapshot("a"), SourceFacts::default(), UnixMillis(0));
+        bench.writer.confirm_snapshot(
+            &snapshot("a"),
+            SnapshotExtraMetadata::default(),
+            UnixMillis(0),
+        );
         assert_eq!(bench.disk.answer(true), "a", "saved for the other source");
-        bench.writer.settle_save();
+        bench.writer.take_finished_save_result();
         assert_eq!(bench.writer.saved, Some(snapshot("a").hash));
     }
 
@@ -369,11 +394,14 @@ mod tests {
         bench.disk.answer(false);
         assert!(!save(&mut bench, "b"));
         bench.disk.answer(false);
-        bench.writer.settle_save();
+        bench.writer.take_finished_save_result();
         assert!(bench.writer.is_late, "a failed save does not end the slow state");
         let b = snapshot("b");
-        let mut saving =
-            Box::pin(bench.writer.save_snapshot(&b, SourceFacts::default(), UnixMillis(0)));
+        let mut saving = Box::pin(bench.writer.save_and_wait_with_limit(
+            &b,
+            SnapshotExtraMetadata::default(),
+            UnixMillis(0),
+        ));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(saving.as_mut().poll(&mut context).is_pending());
         bench.disk.answer(true);
@@ -390,7 +418,7 @@ mod tests {
                 FeedConfig::new(id, SourceLocation::parse("https://example.org/a").unwrap());
             let secret = |(name, value): &(&str, &str)| ((*name).to_owned(), Secret::new(*value));
             config.query = query.iter().map(secret).collect();
-            describe_source(&config)
+            redacted_source_with_hash(&config)
         };
         assert_eq!(snapshot_key(&[]), "https://example.org/a");
         assert_eq!(snapshot_key(&[("api_key", "renewed")]), "https://example.org/a");
@@ -412,7 +440,11 @@ mod tests {
         let mut bench = bench("https://example.org/a");
         assert!(!save(&mut bench, "a"));
         bench.disk.answer(false);
-        bench.writer.confirm_snapshot(&snapshot("a"), SourceFacts::default(), UnixMillis(5));
+        bench.writer.confirm_snapshot(
+            &snapshot("a"),
+            SnapshotExtraMetadata::default(),
+            UnixMillis(5),
+        );
         assert_eq!(bench.disk.answer(true), "a");
         assert!(bench.disk.confirmed.lock().is_empty());
     }
@@ -420,11 +452,11 @@ mod tests {
     #[test]
     fn confirmations_are_written_at_intervals() {
         let mut bench = bench("https://example.org/a");
-        bench.writer.mark_saved(snapshot("a").hash);
+        bench.writer.mark_already_saved(snapshot("a").hash);
         for _ in 0..10 {
-            bench.clock.advance(CONFIRM_INTERVAL / 4);
+            bench.clock.advance_time(CONFIRM_INTERVAL / 4);
             let now = bench.clock.wall_time();
-            bench.writer.confirm_snapshot(&snapshot("a"), SourceFacts::default(), now);
+            bench.writer.confirm_snapshot(&snapshot("a"), SnapshotExtraMetadata::default(), now);
         }
         assert_eq!(bench.disk.confirmed.lock().len(), 3);
         assert!(bench.disk.waiting.lock().is_empty());
@@ -434,7 +466,11 @@ mod tests {
     fn snapshots_of_a_replay_are_not_saved() {
         let mut bench = bench("replay:///recorded");
         assert!(save(&mut bench, "a"));
-        bench.writer.confirm_snapshot(&snapshot("a"), SourceFacts::default(), UnixMillis(0));
+        bench.writer.confirm_snapshot(
+            &snapshot("a"),
+            SnapshotExtraMetadata::default(),
+            UnixMillis(0),
+        );
         assert!(bench.disk.waiting.lock().is_empty());
     }
 }

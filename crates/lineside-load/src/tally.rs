@@ -131,7 +131,7 @@ impl DeliveryTally {
             recent: 0,
             wall: WallToMonotonicClock::sample_clock_offset(),
             bounds: histogram_bucket_upper_bounds(),
-            latency: Histogram::new().local_handle(),
+            latency: Histogram::new().handle_for_this_thread(),
             deliveries: 0,
             measuring: false,
         }
@@ -274,7 +274,7 @@ impl DeliveryTally {
     pub(crate) fn take_slice(&mut self) -> DeliverySlice {
         let latency =
             ValueDistribution::from_snapshot(&self.latency.histogram().snapshot(), &self.bounds);
-        self.latency = Histogram::new().local_handle();
+        self.latency = Histogram::new().handle_for_this_thread();
         DeliverySlice { latency, deliveries: std::mem::take(&mut self.deliveries) }
     }
 

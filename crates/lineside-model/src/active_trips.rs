@@ -13,14 +13,14 @@ use crate::{
     feed_id::FeedId,
     network_state::NetworkState,
     record::{Record, RecordKind},
-    trip_forecast::{CallForecast, ScheduledRun, event_time},
-    trip_identity::{TripKey, nonempty_text},
-    trip_phase::{TripPhase, descriptor_start, find_scheduled_run, run_start},
+    trip_forecast::{CallForecast, ScheduledRun, predicted_event_time},
+    trip_identity::{TripKey, text_if_nonempty},
+    trip_phase::{TripPhase, announced_trip_start, find_scheduled_run, scheduled_run_start},
 };
 
 /// A trip that has begun and has not ended, by its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ActiveTrip {
+pub struct ActiveTripWithoutVehicle {
     /// The feed that predicts the trip's times.
     pub feed: FeedId,
     /// The entity id of the trip update.
@@ -61,7 +61,7 @@ impl TripRunId {
 
 /// A trip that a feed announces, that the timetable does not have and that has not started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AnnouncedTrip {
+pub struct UpcomingExtraTrip {
     pub feed: FeedId,
     /// The trip's ids in its feed.
     pub run: TripRunId,
@@ -82,16 +82,17 @@ struct PredictedCall {
 impl NetworkState {
     /// Returns the trips of a route that run at `now` (the present of the network's data) and have no vehicle record,
     /// at most `most`, ordered by the time at their next stop. Visits each call of each trip of the route.
-    pub fn active_trips<'a>(
+    pub fn active_trips_without_vehicle<'a>(
         &'a self,
         route: &'a str,
         now: UnixMillis,
         trips_max: usize,
-    ) -> Vec<ActiveTrip> {
+    ) -> Vec<ActiveTripWithoutVehicle> {
         let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
-        let tells_more = |vehicle: &Record| vehicle.position().is_some() || has_name(vehicle);
-        let records = self.unplaced_updates(route, tells_more).into_iter();
-        let mut trips: Vec<ActiveTrip> = records
+        let tells_more =
+            |vehicle: &Record| vehicle.position().is_some() || has_vehicle_id_or_label(vehicle);
+        let records = self.trip_updates_without_vehicle(route, tells_more).into_iter();
+        let mut trips: Vec<ActiveTripWithoutVehicle> = records
             .filter_map(|record| find_active_trip(record, timetable, now.unix_seconds()))
             .collect();
         trips.sort_by(|a, b| (a.next_at, &a.id).cmp(&(b.next_at, &b.id)));
@@ -101,15 +102,20 @@ impl NetworkState {
 
     /// Returns the announced trips of a route that the timetable does not have and that start after `now`, the present
     /// of the network's data: at most `most`, the soonest first. Visits each call of each trip of the route.
-    pub fn announced_trips(&self, route: &str, now: UnixMillis, most: usize) -> Vec<AnnouncedTrip> {
+    pub fn upcoming_extra_trips(
+        &self,
+        route: &str,
+        now: UnixMillis,
+        most: usize,
+    ) -> Vec<UpcomingExtraTrip> {
         let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
         let is_shown = |vehicle: &Record| vehicle.position().is_some();
-        let records = self.unplaced_updates(route, is_shown).into_iter();
-        let mut trips: Vec<AnnouncedTrip> = records
-            .filter_map(|record| find_announced_trip(record, timetable, now.unix_seconds()))
+        let records = self.trip_updates_without_vehicle(route, is_shown).into_iter();
+        let mut trips: Vec<UpcomingExtraTrip> = records
+            .filter_map(|record| find_upcoming_extra_trip(record, timetable, now.unix_seconds()))
             .collect();
         trips.sort_by(|a, b| {
-            let key = |trip: &AnnouncedTrip| (trip.starts_at, trip.headsign.clone());
+            let key = |trip: &UpcomingExtraTrip| (trip.starts_at, trip.headsign.clone());
             key(a).cmp(&key(b))
         });
         trips.truncate(most);
@@ -118,13 +124,13 @@ impl NetworkState {
 
     /// Returns the vehicles of a route that report no position and run as far as is known. A vehicle without an id or
     /// label is left out if a trip update has times of its trip, because it adds nothing to them.
-    pub fn unlocated_vehicles<'a>(
+    pub fn vehicles_without_position<'a>(
         &'a self,
         route: &'a str,
         now: UnixMillis,
     ) -> impl Iterator<Item = &'a Arc<Record>> {
         let vehicles = self
-            .records_by_route(route)
+            .realtime_records_by_route(route)
             .filter(|record| record.kind == RecordKind::Vehicle && record.position().is_none());
         vehicles.filter(move |vehicle| {
             let key = vehicle.trip_descriptor().and_then(TripKey::from_descriptor);
@@ -133,7 +139,7 @@ impl NetworkState {
                     self.records_of_run(RecordKind::TripUpdate, key).next().is_some()
                 })
             };
-            (has_name(vehicle) || !is_predicted())
+            (has_vehicle_id_or_label(vehicle) || !is_predicted())
                 && self.find_trip_phase(vehicle, now).is_none_or(|it| it == TripPhase::UnderWay)
         })
     }
@@ -143,14 +149,14 @@ impl NetworkState {
         kind: RecordKind,
         key: TripKey<'a>,
     ) -> impl Iterator<Item = &'a Arc<Record>> {
-        self.records_by_trip(key.trip_id).filter(move |record| {
+        self.realtime_records_by_trip(key.trip_id).filter(move |record| {
             let other = record.trip_descriptor().and_then(TripKey::from_descriptor);
             record.kind == kind && other.is_some_and(|other| other.may_be_same_run(key))
         })
     }
 
     /// Returns the trip updates of a route whose trip has no such vehicle; the first of several updates of one trip.
-    fn unplaced_updates<'a>(
+    fn trip_updates_without_vehicle<'a>(
         &'a self,
         route: &'a str,
         is_vehicle_shown: impl Fn(&Record) -> bool,
@@ -158,8 +164,9 @@ impl NetworkState {
         let has_vehicle = |key| {
             self.records_of_run(RecordKind::Vehicle, key).any(|record| is_vehicle_shown(record))
         };
-        let records =
-            self.records_by_route(route).filter(|record| record.kind == RecordKind::TripUpdate);
+        let records = self
+            .realtime_records_by_route(route)
+            .filter(|record| record.kind == RecordKind::TripUpdate);
         // A trip reported by several feeds counts once.
         let mut reported: HashMap<&str, Vec<TripKey<'_>>> = HashMap::new();
         let mut is_new = |key: TripKey<'a>| {
@@ -177,9 +184,9 @@ impl NetworkState {
 }
 
 /// Returns true if a vehicle has an id or a label.
-fn has_name(record: &Record) -> bool {
+fn has_vehicle_id_or_label(record: &Record) -> bool {
     let named = record.vehicle().and_then(|vehicle| vehicle.vehicle.as_ref());
-    named.is_some_and(|it| nonempty_text(&it.id).or(nonempty_text(&it.label)).is_some())
+    named.is_some_and(|it| text_if_nonempty(&it.id).or(text_if_nonempty(&it.label)).is_some())
 }
 
 /// Returns the position of a record's trip among its calls at `now`, Unix seconds; `None` if the trip has not begun,
@@ -188,12 +195,12 @@ fn find_active_trip(
     record: &Record,
     timetable: Option<&Timetable>,
     now: i64,
-) -> Option<ActiveTrip> {
-    let update = record.trip_update().filter(|update| is_running(update))?;
+) -> Option<ActiveTripWithoutVehicle> {
+    let update = record.trip_update().filter(|update| is_not_cancelled(update))?;
     let run = find_scheduled_run(update, timetable);
     let (calls, begins) = match run {
-        Some(run) => (predict_scheduled_calls(run, update), run_start(run)),
-        None => (list_announced_calls(update), descriptor_start(update, timetable)),
+        Some(run) => (predict_scheduled_calls(run, update), scheduled_run_start(run)),
+        None => (list_unscheduled_calls(update), announced_trip_start(update, timetable)),
     };
     let is_ahead = |call: &PredictedCall| call.at.is_some_and(|at| at >= now);
     let next = calls.iter().position(is_ahead)?;
@@ -208,7 +215,7 @@ fn find_active_trip(
     }
     let PredictedCall { stop_id, at, delay } = calls.get(next)?.clone();
     let direction = run.and_then(|run| run.timetable.trip(run.trip).direction).map(u32::from);
-    Some(ActiveTrip {
+    Some(ActiveTripWithoutVehicle {
         feed: record.feed.clone(),
         id: record.id.clone(),
         run: TripRunId::from_descriptor(&update.trip),
@@ -221,19 +228,19 @@ fn find_active_trip(
 }
 
 /// Returns the trip of a record if it has not started at `now`, Unix seconds, and the timetable does not have it.
-fn find_announced_trip(
+fn find_upcoming_extra_trip(
     record: &Record,
     timetable: Option<&Timetable>,
     now: i64,
-) -> Option<AnnouncedTrip> {
-    let update = record.trip_update().filter(|update| is_running(update))?;
+) -> Option<UpcomingExtraTrip> {
+    let update = record.trip_update().filter(|update| is_not_cancelled(update))?;
     if find_scheduled_run(update, timetable).is_some()
-        || descriptor_start(update, timetable).is_some_and(|begins| begins <= now)
+        || announced_trip_start(update, timetable).is_some_and(|begins| begins <= now)
     {
         return None;
     }
-    let first = list_announced_calls(update).into_iter().next()?;
-    Some(AnnouncedTrip {
+    let first = list_unscheduled_calls(update).into_iter().next()?;
+    Some(UpcomingExtraTrip {
         feed: record.feed.clone(),
         run: TripRunId::from_descriptor(&update.trip),
         headsign: record.join.headsign.clone(),
@@ -242,7 +249,7 @@ fn find_announced_trip(
     })
 }
 
-fn is_running(update: &TripUpdate) -> bool {
+fn is_not_cancelled(update: &TripUpdate) -> bool {
     use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship::{
         Canceled, Deleted,
     };
@@ -259,18 +266,18 @@ fn predict_scheduled_calls(run: ScheduledRun<'_>, update: &TripUpdate) -> Vec<Pr
         };
         Some(PredictedCall { stop_id: run.timetable.stop(call.stop).id.into(), at, delay })
     };
-    run.numbered_calls().filter_map(call).collect()
+    run.calls_with_indexes().filter_map(call).collect()
 }
 
 /// Returns the announced calls of a trip that is not in the timetable.
-fn list_announced_calls(update: &TripUpdate) -> Vec<PredictedCall> {
+fn list_unscheduled_calls(update: &TripUpdate) -> Vec<PredictedCall> {
     let calls = update.stop_time_update.iter();
     let call = |call: &lineside_formats::gtfs_rt::proto::trip_update::StopTimeUpdate| {
         let event = call.departure.as_ref().or(call.arrival.as_ref());
-        let stop_id = SmolStr::new(nonempty_text(&call.stop_id)?);
+        let stop_id = SmolStr::new(text_if_nonempty(&call.stop_id)?);
         Some(PredictedCall {
             stop_id,
-            at: event.and_then(|event| event_time(event, None)),
+            at: event.and_then(|event| predicted_event_time(event, None)),
             delay: None,
         })
     };

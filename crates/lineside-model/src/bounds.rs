@@ -1,7 +1,7 @@
 //! Bounding boxes of stops and vehicles, and the box at which a map opens.
 
 /// West, south, east and north in degrees. Across the date line east is above 180.
-pub type Bounds = [f64; 4];
+pub type GeoBounds = [f64; 4];
 
 /// The farthest half percent belongs to an axis if it extends the rest by at most this share of its span: it is the end
 /// of a line then, and not a wrong position.
@@ -11,30 +11,32 @@ const MARGIN: f64 = 0.1;
 
 /// The geographic extent of a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Extent {
-    /// The bounding box without the farthest half percent on a side where it is far from the rest: a few wrong positions,
-    /// which every large feed has, must not inflate it.
-    pub bounds: Bounds,
+pub struct MapExtent {
+    /// The bounding box without the farthest half percent on a side where it is far from the rest: a few wrong
+    /// positions, which every large feed has, must not inflate it.
+    pub bounds: GeoBounds,
     /// The box at which a map opens: the area where most positions are, without the few far ones.
-    pub frame: Bounds,
+    pub frame: GeoBounds,
 }
 
-impl Extent {
+impl MapExtent {
     /// Computes the extent of pairs of latitude and longitude; `None` if there are none.
-    pub fn from_coordinates(positions: Vec<(f64, f64)>) -> Option<Extent> {
+    pub fn from_coordinates(positions: Vec<(f64, f64)>) -> Option<MapExtent> {
         let (lats, lons): (Vec<f64>, Vec<f64>) = positions.into_iter().unzip();
         let across = lons.iter().map(|&lon| if lon < 0.0 { lon + 360.0 } else { lon }).collect();
-        let latitude = AxisDistribution::from_numbers(lats)?;
-        let (direct, across) =
-            (AxisDistribution::from_numbers(lons)?, AxisDistribution::from_numbers(across)?);
+        let latitude = CoordinateDistribution::from_numbers(lats)?;
+        let (direct, across) = (
+            CoordinateDistribution::from_numbers(lons)?,
+            CoordinateDistribution::from_numbers(across)?,
+        );
         // Away from the date line both spans are equal except for rounding.
-        let is_direct = direct.axis_span() < across.axis_span() + 1.0;
+        let is_direct = direct.axis_length() < across.axis_length() + 1.0;
         let longitude = if is_direct { direct } else { across };
         let (west, east) = longitude.all;
         let (south, north) = latitude.all;
-        let (frame_west, frame_east) = longitude.framed_range();
-        let (frame_south, frame_north) = latitude.framed_range();
-        Some(Extent {
+        let (frame_west, frame_east) = longitude.central_range_or_all();
+        let (frame_south, frame_north) = latitude.central_range_or_all();
+        Some(MapExtent {
             bounds: [west, south, east, north],
             frame: [frame_west, frame_south, frame_east, frame_north],
         })
@@ -42,24 +44,28 @@ impl Extent {
 
     /// Returns the extent that contains both.
     #[must_use]
-    pub fn union(self, other: Extent) -> Extent {
-        let around =
-            |a: Bounds, b: Bounds| [a[0].min(b[0]), a[1].min(b[1]), a[2].max(b[2]), a[3].max(b[3])];
-        Extent { bounds: around(self.bounds, other.bounds), frame: around(self.frame, other.frame) }
+    pub fn union(self, other: MapExtent) -> MapExtent {
+        let around = |a: GeoBounds, b: GeoBounds| {
+            [a[0].min(b[0]), a[1].min(b[1]), a[2].max(b[2]), a[3].max(b[3])]
+        };
+        MapExtent {
+            bounds: around(self.bounds, other.bounds),
+            frame: around(self.frame, other.frame),
+        }
     }
 }
 
 /// The distribution of coordinates along an axis.
 #[derive(Clone, Copy, Debug)]
-struct AxisDistribution {
+struct CoordinateDistribution {
     /// The least and the greatest number, without the half percent at an end where it is far from the rest.
     all: (f64, f64),
     /// The least and the greatest number, without the twentieth at each end.
     central_range: (f64, f64),
 }
 
-impl AxisDistribution {
-    fn from_numbers(mut numbers: Vec<f64>) -> Option<AxisDistribution> {
+impl CoordinateDistribution {
+    fn from_numbers(mut numbers: Vec<f64>) -> Option<CoordinateDistribution> {
         numbers.sort_by(f64::total_cmp);
         let range = |skip: usize| {
             let last = numbers.len().checked_sub(skip + 1)?;
@@ -69,21 +75,21 @@ impl AxisDistribution {
         let near = (high - low) * NEAR_SHARE;
         let mut near_numbers = numbers.iter().filter(|&&it| low - it <= near && it - high <= near);
         let first = near_numbers.next()?;
-        Some(AxisDistribution {
+        Some(CoordinateDistribution {
             all: (*first, *near_numbers.next_back().unwrap_or(first)),
             central_range: range(numbers.len() / 20)?,
         })
     }
 
-    fn axis_span(&self) -> f64 {
+    fn axis_length(&self) -> f64 {
         self.all.1 - self.all.0
     }
 
     /// Returns the whole range, unless nine tenths of the numbers lie in less than half of it: then these and a margin.
-    fn framed_range(&self) -> (f64, f64) {
+    fn central_range_or_all(&self) -> (f64, f64) {
         let (low, high) = self.central_range;
         let span = high - low;
-        if span * 2.0 >= self.axis_span() {
+        if span * 2.0 >= self.axis_length() {
             return self.all;
         }
         let margin = span * MARGIN;
@@ -131,8 +137,8 @@ impl BoundingBox {
 mod tests {
     use super::*;
 
-    fn bounds_of(positions: Vec<(f64, f64)>) -> Option<Bounds> {
-        Extent::from_coordinates(positions).map(|extent| extent.bounds)
+    fn bounds_of(positions: Vec<(f64, f64)>) -> Option<GeoBounds> {
+        MapExtent::from_coordinates(positions).map(|extent| extent.bounds)
     }
 
     #[test]
@@ -155,14 +161,14 @@ mod tests {
         let mut positions: Vec<(f64, f64)> =
             (0..100).map(|at| (40.0 + f64::from(at) / 1e3, -122.0)).collect();
         positions.extend([(39.5, -122.1), (39.0, -122.2), (38.5, -121.5)]);
-        let extent = Extent::from_coordinates(positions).expect("the extent of places");
+        let extent = MapExtent::from_coordinates(positions).expect("the extent of places");
         assert_eq!(extent.bounds, [-122.2, 38.5, -121.5, 40.099]);
         let [west, south, east, north] = extent.frame;
         assert!(south > 39.9 && north <= 40.11, "{:?}", extent.frame);
         assert!((west, east) == (-122.0, -122.0), "{:?}", extent.frame);
         // Stops all over a country stay in view.
         let country: Vec<(f64, f64)> = (0..100).map(|at| (f64::from(at) / 10.0, 5.0)).collect();
-        let extent = Extent::from_coordinates(country).expect("the extent of places");
+        let extent = MapExtent::from_coordinates(country).expect("the extent of places");
         assert_eq!(extent.frame, extent.bounds);
     }
 

@@ -17,24 +17,24 @@ pub struct RecordChange {
 
 impl RecordChange {
     /// Returns a change that adds `new` or replaces `old` by it.
-    pub fn upsert(old: Option<Arc<Record>>, new: Arc<Record>) -> RecordChange {
+    pub fn new_upsert(old: Option<Arc<Record>>, new: Arc<Record>) -> RecordChange {
         RecordChange { old, new: Some(new), why: RemovalReason::Gone }
     }
 
     /// Returns a change that removes `old`.
-    pub fn removal(old: Arc<Record>, why: RemovalReason) -> RecordChange {
+    pub fn new_removal(old: Arc<Record>, why: RemovalReason) -> RecordChange {
         RecordChange { old: Some(old), new: None, why }
     }
 
     /// Returns the new record, or the old one after a removal.
-    pub fn record(&self) -> Option<&Arc<Record>> {
+    pub fn new_or_old_record(&self) -> Option<&Arc<Record>> {
         self.new.as_ref().or(self.old.as_ref())
     }
 
     /// Returns an upper bound of the change's size in a message, in bytes.
-    pub fn bytes_max(&self) -> usize {
+    pub fn message_bytes_max(&self) -> usize {
         match (&self.new, &self.old) {
-            (Some(new), _) => new.bytes_max(),
+            (Some(new), _) => new.upsert_json_bytes_max(),
             (None, Some(old)) => REMOVAL_BYTES_MAX + 6 * old.id.len(),
             (None, None) => 0,
         }

@@ -18,16 +18,16 @@ use parking_lot::Mutex;
 use smol_str::{SmolStr, format_smolstr};
 
 use crate::{
-    bounds::Extent,
+    bounds::MapExtent,
     feed_id::FeedId,
     limits::LOAD_MEMORY_DEFAULT,
     record::{DatasetRecord, Record, RecordBody},
     route_variants::RouteVariants,
-    search::StopIndex,
-    search::StopPage,
+    search::StopAndRouteSearchIndex,
+    search::StopSearchPage,
     served_snapshot::ServedSnapshot,
-    service_calendar::ServiceCalendar,
-    snapshot::{Snapshot, default_file_name},
+    service_calendar::DailyTripCounts,
+    snapshot::{FeedBodySnapshot, default_download_file_name},
 };
 
 /// Route variants cached per version of a schedule. Those of one route take some kilobytes and are requested
@@ -37,7 +37,7 @@ const ROUTE_VARIANT_CACHE_LIMITS: loading_cache::CacheLimits =
 
 /// Limits above which a schedule or a real-time message is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoadLimits {
+pub struct DecodingLimits {
     gtfs: gtfs::DatasetLimits,
     netex: netex::PublicationLimits,
     /// Most memory of the decoded records of one real-time message, in bytes.
@@ -46,9 +46,9 @@ pub struct LoadLimits {
     pub memory: u64,
 }
 
-impl Default for LoadLimits {
-    fn default() -> LoadLimits {
-        LoadLimits {
+impl Default for DecodingLimits {
+    fn default() -> DecodingLimits {
+        DecodingLimits {
             gtfs: gtfs::DatasetLimits::default(),
             netex: netex::PublicationLimits::default(),
             record_bytes: FeedMessageLimits::default().record_bytes,
@@ -57,11 +57,11 @@ impl Default for LoadLimits {
     }
 }
 
-impl LoadLimits {
+impl DecodingLimits {
     /// Returns the limits for a load that may take about `bytes` of memory. From 4 GiB on they are those of the
     /// formats.
-    pub fn for_memory(bytes: u64) -> LoadLimits {
-        let LoadLimits { gtfs, netex, .. } = LoadLimits::default();
+    pub fn for_memory(bytes: u64) -> DecodingLimits {
+        let DecodingLimits { gtfs, netex, .. } = DecodingLimits::default();
         let total_bytes = gtfs.total_bytes.min(bytes.saturating_mul(3));
         let gtfs = gtfs::DatasetLimits {
             entry_bytes: gtfs.entry_bytes.min(total_bytes),
@@ -77,7 +77,7 @@ impl LoadLimits {
             ..netex.files
         };
         let record_bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(netex.record_bytes);
-        LoadLimits {
+        DecodingLimits {
             gtfs,
             netex: netex::PublicationLimits { files, record_bytes, ..netex },
             record_bytes: usize::try_from(bytes / 8)
@@ -91,7 +91,7 @@ impl LoadLimits {
     pub fn gtfs_rt_limits(&self, max_bytes: u64) -> FeedMessageLimits {
         let defaults = FeedMessageLimits::default();
         FeedMessageLimits {
-            body_bytes: lower_limit(defaults.body_bytes, max_bytes),
+            body_bytes: min_limit(defaults.body_bytes, max_bytes),
             record_bytes: self.record_bytes,
             ..defaults
         }
@@ -101,7 +101,7 @@ impl LoadLimits {
     pub fn siri_limits(&self, max_bytes: u64) -> MessageLimits {
         let defaults = MessageLimits::default();
         MessageLimits {
-            body_bytes: lower_limit(defaults.body_bytes, max_bytes),
+            body_bytes: min_limit(defaults.body_bytes, max_bytes),
             record_bytes: self.record_bytes,
             ..defaults
         }
@@ -126,11 +126,11 @@ pub struct Dataset {
     pub conversion_report: Option<ConversionReport>,
     /// The schedule as a GTFS zip, if it came in another format.
     converted: Option<ConvertedSchedule>,
-    pub search: StopIndex,
+    pub search: StopAndRouteSearchIndex,
     pub stops_geojson: OnceLock<Bytes>,
     pub routes_geojson: OnceLock<Bytes>,
-    stop_extent: OnceLock<Option<Extent>>,
-    service_calendar: OnceLock<Option<ServiceCalendar>>,
+    stop_extent: OnceLock<Option<MapExtent>>,
+    service_calendar: OnceLock<Option<DailyTripCounts>>,
     /// The last minute for which running trips were listed, with these trips in trip order: 16 bytes each.
     active_trips: Mutex<Option<(i64, Arc<[TripInstance]>)>>,
     /// The variants of the routes requested so far.
@@ -140,7 +140,7 @@ pub struct Dataset {
 /// A GTFS zip made from a schedule in another format.
 #[derive(Debug)]
 struct ConvertedSchedule {
-    snapshot: Snapshot,
+    snapshot: FeedBodySnapshot,
     /// The zip with the configuration by which it was last served.
     served_snapshot: Mutex<Option<Arc<ServedSnapshot>>>,
 }
@@ -148,19 +148,19 @@ struct ConvertedSchedule {
 impl Dataset {
     /// Returns the searchable stops of the timetable, without entrances and the platforms of stations: from index
     /// `skip` on, at most `limit`. Without words all stops in the order of their names, else the best matches first.
-    pub fn stop_page(&self, text: &str, skip: usize, limit: usize) -> StopPage {
-        self.search.stop_page(&self.timetable, text, skip, limit)
+    pub fn search_stops_page(&self, text: &str, skip: usize, limit: usize) -> StopSearchPage {
+        self.search.search_stops_page(&self.timetable, text, skip, limit)
     }
 
     /// Returns the first characters of the stops' names, each with the index of its first stop among those of
-    /// [`Dataset::stop_page`] without words; all digits as `0`.
-    pub fn stop_initials(&self) -> Vec<(char, usize)> {
-        self.search.stop_initials(&self.timetable)
+    /// [`Dataset::search_stops_page`] without words; all digits as `0`.
+    pub fn stop_name_initials(&self) -> Vec<(char, usize)> {
+        self.search.stop_name_initials(&self.timetable)
     }
 
     /// Returns the routes that a text names, the best matches first: by names, and as in "line 1", "tram 1" and "T1".
-    pub fn find_routes(&self, text: &str) -> Vec<RouteIdx> {
-        self.search.find_routes(&self.timetable, text)
+    pub fn search_routes(&self, text: &str) -> Vec<RouteIdx> {
+        self.search.search_routes(&self.timetable, text)
     }
 
     /// Decodes a schedule of `format`: a GTFS zip, or a NeTEx publication, which is also converted to a GTFS zip. Takes
@@ -169,31 +169,36 @@ impl Dataset {
     /// # Errors
     /// Returns the decoder's error, and an error if a table has more rows than the limits allow: a part of a schedule
     /// must not replace a whole one.
-    pub fn load_format(
+    pub fn decode_schedule(
         feed: FeedId,
         bytes: Bytes,
         format: Format,
         fetched_at: UnixMillis,
-        limits: &LoadLimits,
+        limits: &DecodingLimits,
     ) -> Result<Dataset, Error> {
         if format == Format::Netex {
-            Dataset::load_netex(feed, &bytes, fetched_at, limits)
+            Dataset::decode_and_convert_netex(feed, &bytes, fetched_at, limits)
         } else {
-            let hash = Snapshot::hash_bytes(&bytes);
-            let dataset =
-                Dataset::decode_gtfs(feed, Cursor::new(bytes), hash, fetched_at, &limits.gtfs)?;
-            refuse_truncated(&dataset.problems)?;
+            let hash = FeedBodySnapshot::hash_body(&bytes);
+            let dataset = Dataset::decode_gtfs_with_hash(
+                feed,
+                Cursor::new(bytes),
+                hash,
+                fetched_at,
+                &limits.gtfs,
+            )?;
+            check_not_truncated(&dataset.problems)?;
             Ok(dataset)
         }
     }
 
-    fn load_netex(
+    fn decode_and_convert_netex(
         feed: FeedId,
         body: &Bytes,
         fetched_at: UnixMillis,
-        limits: &LoadLimits,
+        limits: &DecodingLimits,
     ) -> Result<Dataset, Error> {
-        let LoadLimits { gtfs: table_limits, netex: limits, .. } = limits;
+        let DecodingLimits { gtfs: table_limits, netex: limits, .. } = limits;
         let mut files = netex::PublicationSource::new(body, &limits.files)?;
         let (publication, mut problems) = netex::decode_publication(&mut files, limits)?;
         // Each row goes both into the zip for downloads and into the timetable.
@@ -204,16 +209,16 @@ impl Dataset {
         let (zip, loaded) = tables;
         let zip = Bytes::from(zip.finish_archive()?.into_inner());
         let (timetable, more) = loaded.build_timetable()?;
-        refuse_truncated(&more)?;
+        check_not_truncated(&more)?;
         problems.merge(netex::drop_already_reported_problems(more, &timetable));
-        let hash = Snapshot::hash_bytes(body);
+        let hash = FeedBodySnapshot::hash_body(body);
         let dataset = Dataset::from_timetable(feed, timetable, problems, hash, fetched_at);
-        let snapshot = Snapshot {
-            hash: Snapshot::hash_bytes(&zip),
+        let snapshot = FeedBodySnapshot {
+            hash: FeedBodySnapshot::hash_body(&zip),
             bytes: zip,
             format: Format::Gtfs,
             content_type: Format::Gtfs.media_type(&[]).to_owned(),
-            file_name: default_file_name(dataset.feed.as_str(), Format::Gtfs, &[]),
+            file_name: default_download_file_name(dataset.feed.as_str(), Format::Gtfs, &[]),
             fetched_at,
             last_modified: None,
         };
@@ -226,7 +231,10 @@ impl Dataset {
 
     /// Returns the converted GTFS zip, ready to be served like `original`; `None` if the schedule came as GTFS. The
     /// first call for a configuration copies the zip, so call it where blocking is allowed.
-    pub fn converted_gtfs(&self, original: &ServedSnapshot) -> Option<Arc<ServedSnapshot>> {
+    pub fn converted_gtfs_snapshot(
+        &self,
+        original: &ServedSnapshot,
+    ) -> Option<Arc<ServedSnapshot>> {
         let converted = self.converted.as_ref()?;
         let config = original.shared_config();
         let mut served = converted.served_snapshot.lock();
@@ -245,9 +253,13 @@ impl Dataset {
     ///
     /// # Errors
     /// Returns the decoder's error.
-    pub fn load_gtfs(feed: FeedId, zip: Bytes, fetched_at: UnixMillis) -> Result<Dataset, Error> {
-        let hash = Snapshot::hash_bytes(&zip);
-        Dataset::decode_gtfs(
+    pub fn decode_gtfs_zip(
+        feed: FeedId,
+        zip: Bytes,
+        fetched_at: UnixMillis,
+    ) -> Result<Dataset, Error> {
+        let hash = FeedBodySnapshot::hash_body(&zip);
+        Dataset::decode_gtfs_with_hash(
             feed,
             Cursor::new(zip),
             hash,
@@ -260,16 +272,16 @@ impl Dataset {
     ///
     /// # Errors
     /// Returns the decoder's error, also if the zip cannot be read.
-    pub fn read_gtfs(
+    pub fn decode_gtfs_from_reader(
         feed: FeedId,
         mut zip: impl Read + Seek,
         fetched_at: UnixMillis,
     ) -> Result<Dataset, Error> {
-        let hash = Snapshot::hash_reader(&mut zip).map_err(Error::from_io)?;
-        Dataset::decode_gtfs(feed, zip, hash, fetched_at, &gtfs::DatasetLimits::default())
+        let hash = FeedBodySnapshot::hash_body_from_reader(&mut zip).map_err(Error::from_io)?;
+        Dataset::decode_gtfs_with_hash(feed, zip, hash, fetched_at, &gtfs::DatasetLimits::default())
     }
 
-    fn decode_gtfs(
+    fn decode_gtfs_with_hash(
         feed: FeedId,
         zip: impl Read + Seek,
         hash: u128,
@@ -291,7 +303,7 @@ impl Dataset {
     ) -> Dataset {
         Dataset {
             feed,
-            search: StopIndex::new(&timetable),
+            search: StopAndRouteSearchIndex::new(&timetable),
             timetable: Arc::new(timetable),
             version: format_smolstr!("{hash:032x}"),
             fetched_at,
@@ -305,17 +317,17 @@ impl Dataset {
             active_trips: Mutex::default(),
             route_variants: loading_cache::LoadingCache::new(
                 ROUTE_VARIANT_CACHE_LIMITS,
-                |_, variants| variants.memory_bytes(),
+                |_, variants| variants.approximate_memory_bytes(),
             ),
         }
     }
 
     /// Returns the extent of the stops. The first call reads all of them.
-    pub fn stop_extent(&self) -> Option<Extent> {
+    pub fn stop_extent(&self) -> Option<MapExtent> {
         *self.stop_extent.get_or_init(|| {
             let positions = self.timetable.stops().filter_map(|stop| Some((stop.lat?, stop.lon?)));
             // A stop at 0, 0 has no position.
-            Extent::from_coordinates(
+            MapExtent::from_coordinates(
                 positions.filter(|coordinates| *coordinates != (0.0, 0.0)).collect(),
             )
         })
@@ -323,10 +335,10 @@ impl Dataset {
 
     /// Returns the trips of each service day around the day on which the schedule was fetched. The first call visits
     /// all trips and services, so call it where blocking is allowed.
-    pub fn service_calendar(&self) -> Option<&ServiceCalendar> {
+    pub fn service_calendar(&self) -> Option<&DailyTripCounts> {
         let calendar = self.service_calendar.get_or_init(|| {
             let around = self.timetable.local_date_at(self.fetched_at.unix_seconds());
-            ServiceCalendar::from_timetable(&self.timetable, around)
+            DailyTripCounts::from_timetable(&self.timetable, around)
         });
         calendar.as_ref()
     }
@@ -335,12 +347,12 @@ impl Dataset {
     /// patterns, and concurrent callers wait, so call it where blocking is allowed.
     pub fn route_variants(&self, route: RouteIdx) -> Arc<RouteVariants> {
         let make = || Ok(Arc::new(RouteVariants::for_route(&self.timetable, route)));
-        let Ok(variants) = self.route_variants.load_blocking(route, make);
+        let Ok(variants) = self.route_variants.get_or_load_blocking(route, make);
         variants
     }
 
     /// Returns the number of trips that run in the minute of `at`, if it is cached.
-    pub fn cached_active_count(&self, at: UnixMillis) -> Option<u32> {
+    pub fn cached_active_trip_count(&self, at: UnixMillis) -> Option<u32> {
         let minute = at.unix_seconds().div_euclid(60);
         let known = self.active_trips.lock();
         let known = known.as_ref().filter(|(known, _)| *known == minute);
@@ -349,12 +361,12 @@ impl Dataset {
 
     /// Counts the trips that run in the minute of `at`: takes up to some tens of milliseconds for a large timetable.
     pub fn count_active_trips(&self, at: UnixMillis) -> u32 {
-        count_trips(&self.active_trips(at))
+        count_trips(&self.active_trips_at(at))
     }
 
     /// Returns the trips that run in the minute of `at`, in trip order. The first call in a minute takes as long as
     /// counting.
-    pub fn active_trips(&self, at: UnixMillis) -> Arc<[TripInstance]> {
+    pub fn active_trips_at(&self, at: UnixMillis) -> Arc<[TripInstance]> {
         let minute = at.unix_seconds().div_euclid(60);
         let known = self.active_trips.lock().clone();
         if let Some((_, trips)) = known.filter(|(known, _)| *known == minute) {
@@ -372,7 +384,7 @@ impl Dataset {
     }
 
     /// Returns the dataset as a record of its network.
-    pub fn to_record(&self) -> Record {
+    pub fn to_dataset_record(&self) -> Record {
         let body = DatasetRecord {
             version: self.version.clone(),
             feed_version: self
@@ -385,12 +397,12 @@ impl Dataset {
             trips: self.timetable.trips().len(),
         };
         let id = SmolStr::new(self.feed.as_str());
-        Record::new_local(self.feed.clone(), id, RecordBody::Dataset(Box::new(body)))
+        Record::new_without_source(self.feed.clone(), id, RecordBody::Dataset(Box::new(body)))
     }
 }
 
 /// Returns an error if the rest of a table was ignored.
-fn refuse_truncated(problems: &Problems) -> Result<(), Error> {
+fn check_not_truncated(problems: &Problems) -> Result<(), Error> {
     let Some((file, ..)) = problems.problem_counts().find(|(_, code, _)| *code == "too_many_rows")
     else {
         return Ok(());
@@ -399,7 +411,7 @@ fn refuse_truncated(problems: &Problems) -> Result<(), Error> {
     Err(Error::new(ErrorKind::TooLarge, detail).with_file(file))
 }
 
-fn lower_limit(default: usize, max: u64) -> usize {
+fn min_limit(default: usize, max: u64) -> usize {
     default.min(usize::try_from(max).unwrap_or(usize::MAX))
 }
 
@@ -413,10 +425,10 @@ mod tests {
 
     #[test]
     fn the_default_memory_keeps_the_default_format_limits() {
-        assert_eq!(LoadLimits::for_memory(4 << 30), LoadLimits::default());
-        let small = LoadLimits::for_memory(64 << 20);
+        assert_eq!(DecodingLimits::for_memory(4 << 30), DecodingLimits::default());
+        let small = DecodingLimits::for_memory(64 << 20);
         assert_eq!(small.netex.record_bytes, 64 << 20);
-        assert!(small.gtfs.total_bytes < LoadLimits::default().gtfs.total_bytes);
+        assert!(small.gtfs.total_bytes < DecodingLimits::default().gtfs.total_bytes);
         assert_eq!(small.gtfs_rt_limits(u64::MAX).record_bytes, 8 << 20);
         assert_eq!(small.siri_limits(u64::MAX).record_bytes, 8 << 20);
     }

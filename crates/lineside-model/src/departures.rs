@@ -22,34 +22,35 @@ use crate::{
         BOARD_DEPARTURES, BOARD_EARLY_MAX, BOARD_HORIZON, BOARD_LATE_MAX, BOARD_LINGER,
         BOARD_RECORD_BYTES_MAX, BOARD_SCHEDULED_MAX, BOARD_STALE_MAX,
     },
-    network_state::{FeedSlice, NetworkState},
+    network_state::{FeedStateInNetwork, NetworkState},
     record::{Departure, DepartureStatus, Record, RecordBody},
     trip_forecast::{CallForecast, ScheduledRun},
-    trip_identity::{TripKey, format_gtfs_date, nonempty_text, nonzero_seconds},
+    trip_identity::{TripKey, format_gtfs_date, text_if_nonempty, timestamp_if_nonzero},
 };
 
 mod announced;
 mod best_update;
 mod live_only;
 
-pub use best_update::{find_run_update, is_superseded};
+pub use best_update::{find_best_run_update, has_better_update_elsewhere};
 
 /// Returns the next departures from a stop, or from all stops of a station, in time order: at most `limit`, within
 /// `horizon`, including those of the last minute. `None` if there is no such stop.
 ///
 /// `now` is the present of the network's data ([`Network::data_now`](crate::catalog::Network::data_now)).
-pub fn departures(
+pub fn list_next_departures(
     state: &NetworkState,
     stop_id: &str,
     now: UnixMillis,
     limit: usize,
     horizon: Duration,
 ) -> Option<Vec<Departure>> {
-    departures_from(state, stop_id, now, now, limit, horizon)
+    list_departures_from(state, stop_id, now, now, limit, horizon)
 }
 
-/// Returns the departures from `from` on, like [`departures()`]. The age of predictions is still judged by `now`.
-pub fn departures_from(
+/// Returns the departures from `from` on, like [`list_next_departures`]. The age of predictions is still judged by
+/// `now`.
+pub fn list_departures_from(
     state: &NetworkState,
     stop_id: &str,
     now: UnixMillis,
@@ -62,12 +63,16 @@ pub fn departures_from(
     let (now, from) = (now.unix_seconds(), from.unix_seconds());
     let search = DepartureSearch { state, dataset, stop, now, from, horizon };
     let mut departures = search.list_scheduled_departures();
-    search.remove_covered_departures(&mut departures);
-    departures.extend(search.list_extra_departures());
-    departures.extend(search.list_live_only_departures());
-    departures.retain(|departure| search.is_in_window(departure.departure_time()));
+    search.remove_likely_duplicate_departures(&mut departures);
+    departures.extend(search.list_extra_trip_departures());
+    departures.extend(search.list_unmatched_trip_departures());
     departures
-        .sort_by(|a, b| a.departure_time().cmp(&b.departure_time()).then_with(|| a.id.cmp(&b.id)));
+        .retain(|departure| search.is_in_board_window(departure.expected_or_scheduled_time()));
+    departures.sort_by(|a, b| {
+        a.expected_or_scheduled_time()
+            .cmp(&b.expected_or_scheduled_time())
+            .then_with(|| a.id.cmp(&b.id))
+    });
     // A feed may replace a trip that another feed still reports, or give several calls the same number.
     let mut ids = HashSet::new();
     departures.retain(|departure| ids.insert(departure.id.clone()));
@@ -76,23 +81,23 @@ pub fn departures_from(
 }
 
 /// Returns the records of a stop's channel.
-pub fn list_board_records(state: &NetworkState, stop_id: &str) -> Vec<Arc<Record>> {
+pub fn list_stop_channel_records(state: &NetworkState, stop_id: &str) -> Vec<Arc<Record>> {
     let Some(dataset) = &state.dataset else { return Vec::new() };
     let now = UnixMillis::from_seconds(state.board_at);
-    let departures = departures(state, stop_id, now, BOARD_DEPARTURES, BOARD_HORIZON);
+    let departures = list_next_departures(state, stop_id, now, BOARD_DEPARTURES, BOARD_HORIZON);
     let records = departures.into_iter().flatten().map(|departure| {
         let id = departure.id.clone();
-        Arc::new(Record::new_local(
+        Arc::new(Record::new_without_source(
             dataset.feed.clone(),
             id,
             RecordBody::Departure(Box::new(departure)),
         ))
     });
     // Names of a kilobyte would make a board too large for a message.
-    records.filter(|record| record.bytes_max() <= BOARD_RECORD_BYTES_MAX).collect()
+    records.filter(|record| record.upsert_json_bytes_max() <= BOARD_RECORD_BYTES_MAX).collect()
 }
 
-fn find_stop_properties<'u>(
+fn find_stop_time_properties<'u>(
     run: ScheduledRun<'_>,
     call: &ScheduledDeparture,
     update: &'u TripUpdate,
@@ -101,13 +106,13 @@ fn find_stop_properties<'u>(
         return None;
     }
     let (_, stop_time) =
-        run.aligned_updates(update).find(|&(at, _)| at == call.stop_time_index as usize)?;
+        run.match_updates_to_calls(update).find(|&(at, _)| at == call.stop_time_index as usize)?;
     stop_time.stop_time_properties.as_ref()
 }
 
 /// Returns true if an update has calls and all of them are after `call`.
 fn starts_after_call(run: ScheduledRun<'_>, update: &TripUpdate, call: usize) -> bool {
-    run.aligned_updates(update).next().is_some_and(|(first, _)| first > call)
+    run.match_updates_to_calls(update).next().is_some_and(|(first, _)| first > call)
 }
 
 /// A search for the departures of one stop.
@@ -124,7 +129,7 @@ struct DepartureSearch<'a> {
 
 /// A trip update of a run.
 #[derive(Debug)]
-pub struct RunUpdate<'a> {
+pub struct TripRunUpdate<'a> {
     pub feed: &'a FeedId,
     pub update: &'a TripUpdate,
     pub made_at: i64,
@@ -132,13 +137,14 @@ pub struct RunUpdate<'a> {
     pub message_at: Option<i64>,
 }
 
-impl<'a> RunUpdate<'a> {
+impl<'a> TripRunUpdate<'a> {
     /// Wraps a feed's update. An update without a time is as old as its message, or made at `now`, Unix seconds, if
     /// that has none.
-    pub fn new(feed: &'a FeedSlice, update: &'a TripUpdate, now: i64) -> Self {
-        let message_at = feed.header.as_ref().and_then(|header| nonzero_seconds(header.timestamp));
-        let made_at = nonzero_seconds(update.timestamp).or(message_at).unwrap_or(now);
-        RunUpdate { feed: &feed.id, update, made_at, message_at }
+    pub fn new(feed: &'a FeedStateInNetwork, update: &'a TripUpdate, now: i64) -> Self {
+        let message_at =
+            feed.header.as_ref().and_then(|header| timestamp_if_nonzero(header.timestamp));
+        let made_at = timestamp_if_nonzero(update.timestamp).or(message_at).unwrap_or(now);
+        TripRunUpdate { feed: &feed.id, update, made_at, message_at }
     }
 
     /// Returns true if the message is too old at `now`, Unix seconds, for its times to be shown.
@@ -165,7 +171,7 @@ impl DepartureSearch<'_> {
         &self.dataset.timetable
     }
 
-    fn is_in_window(&self, leaves: i64) -> bool {
+    fn is_in_board_window(&self, leaves: i64) -> bool {
         let from = self.from.saturating_sub(BOARD_LINGER.as_secs() as i64);
         (from..=self.from.saturating_add(self.horizon.as_secs() as i64)).contains(&leaves)
     }
@@ -192,15 +198,15 @@ impl DepartureSearch<'_> {
         let timetable = self.timetable();
         let trip = timetable.trip(call.trip);
         // Most calls have no update and are over or far ahead: skip them early.
-        if !self.is_in_window(call.departure) && !self.has_update_for_trip(trip.id) {
+        if !self.is_in_board_window(call.departure) && !self.has_update_for_trip(trip.id) {
             return None;
         }
         let date = format_gtfs_date(call.service_date);
         let time = call.start_time.map_or_else(SmolStr::default, format_gtfs_time);
         let key = TripKey { trip_id: trip.id, start_date: &date, start_time: &time };
-        let run_update = find_run_update(self.state, key, self.now);
+        let run_update = find_best_run_update(self.state, key, self.now);
         let mut departure =
-            self.scheduled_only_departure(call.trip, call.stop, Some(call.departure));
+            self.build_scheduled_only_departure(call.trip, call.stop, Some(call.departure));
         departure.id = format_smolstr!("{}:{date}:{time}:{}", trip.id, call.stop_sequence);
         departure.stop_sequence = Some(call.stop_sequence);
         let calls_headsign = timetable
@@ -210,17 +216,17 @@ impl DepartureSearch<'_> {
             departure.headsign = Some(SmolStr::new(headsign));
         }
         if let Some(run_update) = run_update {
-            self.apply_update(&mut departure, call, &run_update)?;
+            self.apply_trip_update(&mut departure, call, &run_update)?;
         }
         Some(departure)
     }
 
     /// Applies a trip update to a scheduled departure; `None` if the departure must not be shown.
-    fn apply_update(
+    fn apply_trip_update(
         &self,
         departure: &mut Departure,
         call: &ScheduledDeparture,
-        run_update: &RunUpdate<'_>,
+        run_update: &TripRunUpdate<'_>,
     ) -> Option<()> {
         departure.source = run_update.feed.clone();
         departure.age = Some(u64::try_from(self.now - run_update.made_at).unwrap_or(0));
@@ -239,7 +245,7 @@ impl DepartureSearch<'_> {
             }
             _ => {}
         }
-        let run = self.run_for_trip(call.trip, call.service_date, call.start_time);
+        let run = self.scheduled_run_of_trip(call.trip, call.service_date, call.start_time);
         match run.forecast_call(run_update.update, call.stop_time_index as usize) {
             CallForecast::Predicted { .. } | CallForecast::Unknown
                 if run_update.is_out_of_date(self.now) =>
@@ -267,9 +273,9 @@ impl DepartureSearch<'_> {
                 departure.delay = Some(delay);
             }
         }
-        if let Some(properties) = find_stop_properties(run, call, run_update.update) {
+        if let Some(properties) = find_stop_time_properties(run, call, run_update.update) {
             let scheduled = departure.platform.clone();
-            self.apply_platform(departure, properties);
+            self.apply_assigned_platform(departure, properties);
             departure.scheduled_platform =
                 scheduled.filter(|scheduled| departure.platform.as_ref() != Some(scheduled));
         }
@@ -277,18 +283,23 @@ impl DepartureSearch<'_> {
     }
 
     /// Applies the platform that a trip update assigns to a call, by its stop or by its name.
-    fn apply_platform(&self, departure: &mut Departure, properties: &StopTimeProperties) {
-        let assigned = nonempty_text(&properties.assigned_stop_id);
+    fn apply_assigned_platform(&self, departure: &mut Departure, properties: &StopTimeProperties) {
+        let assigned = text_if_nonempty(&properties.assigned_stop_id);
         if let Some(stop) = assigned.and_then(|id| self.timetable().find_stop(id)) {
             departure.stop_id = SmolStr::new(self.timetable().stop(stop).id);
             departure.platform = self.platform_code(stop);
         }
-        if let Some(name) = nonempty_text(&properties.platform) {
+        if let Some(name) = text_if_nonempty(&properties.platform) {
             departure.platform = Some(SmolStr::new(name));
         }
     }
 
-    fn run_for_trip(&self, trip: TripIdx, date: Date, start_time: Option<i32>) -> ScheduledRun<'_> {
+    fn scheduled_run_of_trip(
+        &self,
+        trip: TripIdx,
+        date: Date,
+        start_time: Option<i32>,
+    ) -> ScheduledRun<'_> {
         ScheduledRun::new(self.timetable(), trip, date, start_time)
     }
 
@@ -301,7 +312,7 @@ impl DepartureSearch<'_> {
     }
 
     /// Builds a departure of a known trip from the schedule alone.
-    fn scheduled_only_departure(
+    fn build_scheduled_only_departure(
         &self,
         trip: TripIdx,
         stop: StopIdx,
@@ -322,12 +333,12 @@ impl DepartureSearch<'_> {
             route_text_color: route.text_color,
             route_type: route.kind,
             headsign: headsign.or_else(last).filter(|name| !name.is_empty()).map(SmolStr::new),
-            ..self.empty_departure(stop, scheduled)
+            ..self.build_departure_without_trip(stop, scheduled)
         }
     }
 
     /// Builds a departure from a stop without a trip.
-    fn empty_departure(&self, stop: StopIdx, scheduled: Option<i64>) -> Departure {
+    fn build_departure_without_trip(&self, stop: StopIdx, scheduled: Option<i64>) -> Departure {
         let timetable = self.timetable();
         Departure {
             id: SmolStr::default(),

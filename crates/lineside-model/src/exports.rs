@@ -14,14 +14,14 @@ use smol_str::{SmolStr, format_smolstr};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::{
-    departures::is_superseded,
-    network_state::{FeedSlice, NetworkState},
+    departures::has_better_update_elsewhere,
+    network_state::{FeedStateInNetwork, NetworkState},
     record::{Record, RecordKind},
 };
 
 /// The entities that an exported message contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ExportPart {
+pub enum ExportedEntityKinds {
     /// All entities.
     All,
     VehiclePositions,
@@ -29,38 +29,44 @@ pub enum ExportPart {
     Alerts,
 }
 
-impl ExportPart {
+impl ExportedEntityKinds {
     pub const COUNT: usize = 4;
 
     /// Returns the name of the part in URLs; `None` for all entities.
     pub fn url_name(self) -> Option<&'static str> {
         match self {
-            ExportPart::All => None,
-            ExportPart::VehiclePositions => Some("vehicle-positions"),
-            ExportPart::TripUpdates => Some("trip-updates"),
-            ExportPart::Alerts => Some("alerts"),
+            ExportedEntityKinds::All => None,
+            ExportedEntityKinds::VehiclePositions => Some("vehicle-positions"),
+            ExportedEntityKinds::TripUpdates => Some("trip-updates"),
+            ExportedEntityKinds::Alerts => Some("alerts"),
         }
     }
 
-    pub fn parse(name: &str) -> Option<ExportPart> {
-        [ExportPart::VehiclePositions, ExportPart::TripUpdates, ExportPart::Alerts]
-            .into_iter()
-            .find(|part| part.url_name() == Some(name))
+    pub fn parse_url_name(name: &str) -> Option<ExportedEntityKinds> {
+        [
+            ExportedEntityKinds::VehiclePositions,
+            ExportedEntityKinds::TripUpdates,
+            ExportedEntityKinds::Alerts,
+        ]
+        .into_iter()
+        .find(|part| part.url_name() == Some(name))
     }
 
     fn record_kinds(self) -> &'static [RecordKind] {
         match self {
-            ExportPart::All => &[RecordKind::TripUpdate, RecordKind::Vehicle, RecordKind::Alert],
-            ExportPart::VehiclePositions => &[RecordKind::Vehicle],
-            ExportPart::TripUpdates => &[RecordKind::TripUpdate],
-            ExportPart::Alerts => &[RecordKind::Alert],
+            ExportedEntityKinds::All => {
+                &[RecordKind::TripUpdate, RecordKind::Vehicle, RecordKind::Alert]
+            }
+            ExportedEntityKinds::VehiclePositions => &[RecordKind::Vehicle],
+            ExportedEntityKinds::TripUpdates => &[RecordKind::TripUpdate],
+            ExportedEntityKinds::Alerts => &[RecordKind::Alert],
         }
     }
 }
 
 /// An encoded message.
 #[derive(Clone, Debug)]
-pub struct ExportMessage {
+pub struct EncodedExportMessage {
     /// The encoded bytes.
     pub bytes: Bytes,
     /// The header's timestamp in Unix seconds: never decreases from one state to the next.
@@ -69,9 +75,9 @@ pub struct ExportMessage {
     pub hash: u128,
 }
 
-impl ExportMessage {
-    fn new(bytes: Bytes, timestamp: u64) -> ExportMessage {
-        ExportMessage { hash: xxh3_128(&bytes), bytes, timestamp }
+impl EncodedExportMessage {
+    fn new(bytes: Bytes, timestamp: u64) -> EncodedExportMessage {
+        EncodedExportMessage { hash: xxh3_128(&bytes), bytes, timestamp }
     }
 
     /// Returns a strong entity tag, in quotes.
@@ -81,49 +87,53 @@ impl ExportMessage {
 }
 
 /// A value per export part, computed once.
-type PerPart<T> = [OnceLock<T>; ExportPart::COUNT];
+type OncePerExportPart<T> = [OnceLock<T>; ExportedEntityKinds::COUNT];
 
 /// The messages of one state, each encoded on first use and then shared.
 #[derive(Debug, Default)]
 pub struct ExportCache {
-    protobuf: PerPart<ExportMessage>,
-    json: PerPart<ExportMessage>,
+    protobuf: OncePerExportPart<EncodedExportMessage>,
+    json: OncePerExportPart<EncodedExportMessage>,
 }
 
 /// Returns the message of a feed, or of a whole network if `id` names it; `None` if the network has no such feed.
 /// Before the first message arrives, the export is empty.
-pub fn gtfs_rt_message(state: &NetworkState, id: &str, part: ExportPart) -> Option<ExportMessage> {
-    let source = ExportSource::for_id(state, id)?;
+pub fn get_gtfs_rt_export(
+    state: &NetworkState,
+    id: &str,
+    part: ExportedEntityKinds,
+) -> Option<EncodedExportMessage> {
+    let source = ExportSource::find_by_id(state, id)?;
     Some(
         source.export_cache().protobuf[part as usize]
-            .get_or_init(|| source.encode_message(part))
+            .get_or_init(|| source.encode_export_message(part))
             .clone(),
     )
 }
 
 /// Returns the message as JSON, without extensions, which JSON cannot name.
-pub fn gtfs_rt_json_message(
+pub fn get_gtfs_rt_json_export(
     state: &NetworkState,
     id: &str,
-    part: ExportPart,
-) -> Option<ExportMessage> {
-    let source = ExportSource::for_id(state, id)?;
+    part: ExportedEntityKinds,
+) -> Option<EncodedExportMessage> {
+    let source = ExportSource::find_by_id(state, id)?;
     let export = source.export_cache().json[part as usize].get_or_init(|| {
         let encoded = source.export_cache().protobuf[part as usize]
-            .get_or_init(|| source.encode_message(part));
-        ExportMessage::new(encode_json(&encoded.bytes).into(), encoded.timestamp)
+            .get_or_init(|| source.encode_export_message(part));
+        EncodedExportMessage::new(gtfs_rt_to_json(&encoded.bytes).into(), encoded.timestamp)
     });
     Some(export.clone())
 }
 
 /// The source of a message's entities.
 enum ExportSource<'a> {
-    Feed(&'a FeedSlice),
+    Feed(&'a FeedStateInNetwork),
     Network(&'a NetworkState),
 }
 
 impl<'a> ExportSource<'a> {
-    fn for_id(state: &'a NetworkState, id: &str) -> Option<ExportSource<'a>> {
+    fn find_by_id(state: &'a NetworkState, id: &str) -> Option<ExportSource<'a>> {
         let names_network = state.feeds.first().is_some_and(|feed| feed.id.as_str() == id);
         if names_network && state.feeds.len() > 1 {
             return Some(ExportSource::Network(state));
@@ -138,7 +148,7 @@ impl<'a> ExportSource<'a> {
         }
     }
 
-    fn feed_slices(&self) -> Vec<&'a FeedSlice> {
+    fn feed_slices(&self) -> Vec<&'a FeedStateInNetwork> {
         match self {
             ExportSource::Feed(feed) => vec![feed],
             ExportSource::Network(state) => state.feeds.iter().map(|feed| &**feed).collect(),
@@ -151,13 +161,13 @@ impl<'a> ExportSource<'a> {
         match self {
             ExportSource::Feed(_) => false,
             ExportSource::Network(state) => {
-                is_superseded(state, record, state.at.unix_seconds(), |_| true)
+                has_better_update_elsewhere(state, record, state.at.unix_seconds(), |_| true)
             }
         }
     }
 
-    fn encode_message(&self, part: ExportPart) -> ExportMessage {
-        let feeds: Vec<&FeedSlice> =
+    fn encode_export_message(&self, part: ExportedEntityKinds) -> EncodedExportMessage {
+        let feeds: Vec<&FeedStateInNetwork> =
             self.feed_slices().into_iter().filter(|feed| feed.header.is_some()).collect();
         let timestamp = match (self, feeds.as_slice()) {
             (ExportSource::Network(state), [_, _, ..]) => state.timestamp,
@@ -176,22 +186,22 @@ impl<'a> ExportSource<'a> {
         // Ids are unique within a feed only; a message of several feeds prefixes them.
         let merged = feeds.len() > 1;
         let entities = feeds.iter().flat_map(|feed| {
-            collect_entities(feed, part, |record| self.is_superseded_elsewhere(record))
+            collect_encoded_entities(feed, part, |record| self.is_superseded_elsewhere(record))
                 .into_iter()
                 .map(|entity| match merged {
                     true => prefix_entity_id(&entity, feed.id.as_str()),
                     false => entity,
                 })
         });
-        ExportMessage::new(encode_feed_message(&header, entities), timestamp)
+        EncodedExportMessage::new(encode_feed_message(&header, entities), timestamp)
     }
 }
 
 /// Returns the entities of a feed's part, each once, without superseded trip updates. An id used for two kinds gets a
 /// prefix.
-fn collect_entities(
-    feed: &FeedSlice,
-    part: ExportPart,
+fn collect_encoded_entities(
+    feed: &FeedStateInNetwork,
+    part: ExportedEntityKinds,
     is_superseded: impl Fn(&Record) -> bool,
 ) -> Vec<Bytes> {
     let mut entities = Vec::new();
@@ -200,19 +210,21 @@ fn collect_entities(
     for &kind in part.record_kinds() {
         let Some(table) = feed.tables.for_kind(kind) else { continue };
         for record in table.records() {
-            if part == ExportPart::All && !collected.insert(record.raw.as_ptr()) {
+            if part == ExportedEntityKinds::All && !collected.insert(record.raw.as_ptr()) {
                 continue;
             }
             let is_dropped = kind == RecordKind::TripUpdate && is_superseded(record);
             let entity = match part {
-                ExportPart::All if is_dropped => {
-                    copy_without_fields(&record.raw, |number| number == TRIP_UPDATE)
+                ExportedEntityKinds::All if is_dropped => {
+                    copy_entity_without_fields(&record.raw, |number| number == TRIP_UPDATE)
                 }
                 _ if is_dropped => continue,
-                ExportPart::All => record.raw.clone(),
+                ExportedEntityKinds::All => record.raw.clone(),
                 _ => strip_other_payloads(record),
             };
-            if is_dropped && !iter_fields(&entity).any(|(number, _)| PAYLOADS.contains(&number)) {
+            if is_dropped
+                && !iter_protobuf_fields(&entity).any(|(number, _)| PAYLOADS.contains(&number))
+            {
                 continue;
             }
             let id = entity_id(&entity).to_vec();
@@ -226,7 +238,7 @@ fn collect_entities(
             }
         }
     }
-    if part == ExportPart::All {
+    if part == ExportedEntityKinds::All {
         entities.extend(feed.others.iter().cloned());
     }
     entities
@@ -245,19 +257,20 @@ fn strip_other_payloads(record: &Arc<Record>) -> Bytes {
         _ => 5,
     };
     let is_other = |number: u32| PAYLOADS.contains(&number) && number != kept_fields;
-    if !iter_fields(&record.raw).any(|(number, _)| is_other(number)) {
+    if !iter_protobuf_fields(&record.raw).any(|(number, _)| is_other(number)) {
         return record.raw.clone();
     }
-    copy_without_fields(&record.raw, is_other)
+    copy_entity_without_fields(&record.raw, is_other)
 }
 
-fn copy_without_fields(entity: &[u8], is_dropped: impl Fn(u32) -> bool) -> Bytes {
-    let retained = iter_fields(entity).filter(|(number, _)| !is_dropped(*number));
+fn copy_entity_without_fields(entity: &[u8], is_dropped: impl Fn(u32) -> bool) -> Bytes {
+    let retained = iter_protobuf_fields(entity).filter(|(number, _)| !is_dropped(*number));
     retained.flat_map(|(_, field)| field.iter().copied()).collect::<Vec<u8>>().into()
 }
 
 fn entity_id(entity: &[u8]) -> &[u8] {
-    let field = iter_fields(entity).find(|(number, _)| *number == ID).map(|(_, field)| field);
+    let field =
+        iter_protobuf_fields(entity).find(|(number, _)| *number == ID).map(|(_, field)| field);
     let Some(mut value) = field.and_then(|field| field.get(1..)) else { return &[] };
     match prost::decode_length_delimiter(&mut value) {
         Ok(length) => value.get(..length).unwrap_or_default(),
@@ -275,7 +288,7 @@ fn prefix_entity_id(entity: &Bytes, prefix: &str) -> Bytes {
     out.extend_from_slice(prefix.as_bytes());
     out.push(b':');
     out.extend_from_slice(id);
-    for (_, field) in iter_fields(entity).filter(|(number, _)| *number != ID) {
+    for (_, field) in iter_protobuf_fields(entity).filter(|(number, _)| *number != ID) {
         out.extend_from_slice(field);
     }
     out.into()
@@ -283,7 +296,7 @@ fn prefix_entity_id(entity: &Bytes, prefix: &str) -> Bytes {
 
 /// Iterates over the fields of an encoded message and their bytes, keys included. The entities were decoded before, so
 /// an unreadable field ends the iteration.
-fn iter_fields(message: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+fn iter_protobuf_fields(message: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     let mut rest = message;
     std::iter::from_fn(move || {
         let start = rest;
@@ -294,7 +307,7 @@ fn iter_fields(message: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     })
 }
 
-fn encode_json(message: &Bytes) -> Vec<u8> {
+fn gtfs_rt_to_json(message: &Bytes) -> Vec<u8> {
     let mut out = Vec::new();
     let limits = FeedMessageLimits {
         body_bytes: usize::MAX,

@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 use crate::{
     feed_id::FeedId,
     limits::BODY_BYTES_MAX_DEFAULT,
-    source::{BasicAuth, OAuth2Client, Secret, SiriSource, SourceLocation},
+    source::{BasicAuth, OAuth2Client, Secret, SiriSourceSettings, SourceLocation},
 };
 
 pub use self::external_program::{
@@ -52,7 +52,7 @@ pub struct FeedConfig {
     /// The OAuth 2 client that obtains tokens for requests.
     pub oauth2: Option<OAuth2Client>,
     /// The SIRI request settings; a SIRI feed without them is polled with a plain GET.
-    pub siri: Option<Arc<SiriSource>>,
+    pub siri: Option<Arc<SiriSourceSettings>>,
     /// The poll interval; a default of the format if absent.
     pub poll: Option<Duration>,
     /// The minimum time for which a reply counts as fresh: the feed is not polled sooner, whatever `poll` and its
@@ -91,7 +91,7 @@ impl FeedConfig {
 
     /// Returns the maximum size of a body with this beginning: without a configured format, realtime bodies get the
     /// limit of the detected format.
-    pub fn body_bytes_max_for(&self, head: &[u8]) -> u64 {
+    pub fn body_bytes_max_by_beginning(&self, head: &[u8]) -> u64 {
         if self.configured_format().is_some() || self.converter.is_some() || may_be_schedule(head) {
             return self.body_bytes_max();
         }
@@ -142,12 +142,12 @@ impl FeedConfig {
     }
 
     /// Returns true if the source is a recording that is replayed.
-    pub fn is_recording(&self) -> bool {
+    pub fn is_replay(&self) -> bool {
         matches!(self.url, SourceLocation::Replay { .. })
     }
 
     /// Returns true if both configurations serve the bytes with the same headers.
-    pub fn has_same_headers(&self, other: &FeedConfig) -> bool {
+    pub fn has_same_reply_headers(&self, other: &FeedConfig) -> bool {
         self.licence == other.licence && self.reply_headers == other.reply_headers
     }
 
@@ -181,7 +181,7 @@ pub struct FormatConverter {
 }
 
 /// The shared configuration of a feed.
-pub type SharedConfig = Arc<FeedConfig>;
+pub type SharedFeedConfig = Arc<FeedConfig>;
 
 #[cfg(test)]
 mod tests {

@@ -179,24 +179,29 @@ impl FetchError {
     }
 
     /// Adds the reply: its status, the number of body bytes received and the beginning of the body.
-    pub fn with_reply(self, status: Option<u16>, bytes: u64, head: Option<String>) -> FetchError {
+    pub fn with_response(
+        self,
+        status: Option<u16>,
+        bytes: u64,
+        head: Option<String>,
+    ) -> FetchError {
         let head = self.head.clone().or(head).filter(|head| !head.is_empty());
         FetchError { status, bytes, head, ..self }
     }
 
     /// Sets the failing program's output, which is shown instead of the beginning of a reply.
-    pub fn with_head(self, head: String) -> FetchError {
+    pub fn with_program_output(self, head: String) -> FetchError {
         FetchError { head: Some(head).filter(|head| !head.is_empty()), ..self }
     }
 
     /// Prefixes the detail with `what`.
-    pub fn with_prefix(self, what: &str) -> FetchError {
+    pub fn with_detail_prefix(self, what: &str) -> FetchError {
         let error = FetchError::new(self.code, format!("{what}{}", self.detail));
         FetchError { detail: error.detail, ..self }
     }
 
     /// Replaces the detail and drops the reply's beginning.
-    pub fn without_detail(self, detail: &str) -> FetchError {
+    pub fn with_replaced_detail(self, detail: &str) -> FetchError {
         FetchError { detail: detail.to_owned(), head: None, ..self }
     }
 

@@ -53,18 +53,18 @@ impl GeohashCell {
     }
 
     /// Returns the number made of the cell's bits.
-    pub fn bits(self) -> u64 {
+    pub fn cell_number(self) -> u64 {
         self.bits
     }
 
     /// Returns the cell of fewer characters that contains this one.
-    pub fn parent(self, chars: u32) -> GeohashCell {
+    pub fn ancestor_cell(self, chars: u32) -> GeohashCell {
         let chars = chars.min(self.chars);
         GeohashCell { chars, bits: self.bits >> (BITS * (self.chars - chars)) }
     }
 
     /// Returns the numbers of the cells of `chars` characters within this one.
-    pub fn child_range(self, chars: u32) -> std::ops::Range<u64> {
+    pub fn descendant_numbers(self, chars: u32) -> std::ops::Range<u64> {
         let shift = BITS * chars.saturating_sub(self.chars);
         self.bits << shift..(self.bits + 1) << shift
     }
@@ -130,8 +130,8 @@ mod tests {
             prop_assert_eq!(GeohashCell::parse(&cell.to_string()), Some(cell));
             for chars in CELL_CHARS {
                 let parent = GeohashCell::from_point(lat, lon, chars);
-                prop_assert_eq!(cell.parent(chars), parent);
-                prop_assert!(parent.child_range(6).contains(&cell.bits()));
+                prop_assert_eq!(cell.ancestor_cell(chars), parent);
+                prop_assert!(parent.descendant_numbers(6).contains(&cell.cell_number()));
                 prop_assert!(cell.to_string().starts_with(&parent.to_string()));
             }
         }

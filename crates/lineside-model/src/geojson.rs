@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use crate::{
     dataset::Dataset,
     network_state::NetworkState,
-    record::{HexColor, Record, format_rfc3339},
+    record::{HexColor, Record, format_rfc3339_utc},
 };
 
 /// Encodes the vehicles with a position of a feed, or of the whole network if `id` names it; `None` if the network has
 /// no such feed. Computed once per state.
-pub fn encode_vehicles(state: &NetworkState, id: &str) -> Option<Bytes> {
-    cached_for_feed(
+pub fn vehicles_geojson(state: &NetworkState, id: &str) -> Option<Bytes> {
+    get_or_encode_for_feed(
         state,
         id,
         |views| &views.vehicles,
@@ -27,49 +27,51 @@ pub fn encode_vehicles(state: &NetworkState, id: &str) -> Option<Bytes> {
             let vehicles = state.vehicles().filter(|record| includes_record(record));
             let rental = state.rental_vehicles().filter(|record| includes_record(record));
             let vehicles = vehicles.filter_map(|record| vehicle_feature(record));
-            encode_collection(vehicles.chain(rental.filter_map(|record| gbfs_feature(record))))
+            encode_collection(
+                vehicles.chain(rental.filter_map(|record| gbfs_record_feature(record))),
+            )
         },
     )
 }
 
 /// Encodes the stations with a position of a GBFS system; `None` if the network has no such feed. Computed once per
 /// state.
-pub fn encode_stations(state: &NetworkState, id: &str) -> Option<Bytes> {
-    cached_for_feed(
+pub fn gbfs_stations_geojson(state: &NetworkState, id: &str) -> Option<Bytes> {
+    get_or_encode_for_feed(
         state,
         id,
         |views| &views.stations,
         |includes_record| {
             let stations = state.stations().filter(|record| includes_record(record));
-            encode_collection(stations.filter_map(|record| gbfs_feature(record)))
+            encode_collection(stations.filter_map(|record| gbfs_record_feature(record)))
         },
     )
 }
 
 /// The encodings of one state.
 #[derive(Default)]
-struct EncodedViews {
+struct CachedGeoJson {
     vehicles: OnceLock<Bytes>,
     stations: OnceLock<Bytes>,
 }
 
 /// Returns the cached encoding of a feed's records, or of all records if `id` names the network.
-fn cached_for_feed(
+fn get_or_encode_for_feed(
     state: &NetworkState,
     id: &str,
-    select_view: fn(&EncodedViews) -> &OnceLock<Bytes>,
+    select_view: fn(&CachedGeoJson) -> &OnceLock<Bytes>,
     make: impl FnOnce(&dyn Fn(&Record) -> bool) -> Bytes,
 ) -> Option<Bytes> {
     let slice = state.find_feed_slice(id)?;
     let whole = state.feeds.first().is_some_and(|first| Arc::ptr_eq(first, slice));
     let cache = if whole { &state.cache } else { &slice.cache };
     let includes_record = |record: &Record| whole || record.feed.as_str() == id;
-    let view = select_view(cache.get_or_init(EncodedViews::default));
+    let view = select_view(cache.get_or_init(CachedGeoJson::default));
     Some(view.get_or_init(|| make(&includes_record)).clone())
 }
 
 /// Encodes a GBFS record with its own fields as properties.
-fn gbfs_feature(record: &Record) -> Option<Value> {
+fn gbfs_record_feature(record: &Record) -> Option<Value> {
     let (lat, lon) = record.position()?;
     let Ok(Value::Object(mut properties)) = serde_json::from_slice(record.json()) else {
         return None;
@@ -80,7 +82,7 @@ fn gbfs_feature(record: &Record) -> Option<Value> {
 }
 
 /// Encodes the stops with a position of a schedule. Computed once per dataset.
-pub fn encode_stops(dataset: &Dataset) -> Bytes {
+pub fn stops_geojson(dataset: &Dataset) -> Bytes {
     dataset
         .stops_geojson
         .get_or_init(|| {
@@ -115,7 +117,7 @@ pub fn encode_stops(dataset: &Dataset) -> Bytes {
 }
 
 /// Encodes the routes of a schedule, each as a few lines. Computed once per dataset.
-pub fn encode_routes(dataset: &Dataset) -> Bytes {
+pub fn routes_geojson(dataset: &Dataset) -> Bytes {
     dataset
         .routes_geojson
         .get_or_init(|| {
@@ -161,7 +163,7 @@ fn vehicle_feature(record: &Record) -> Option<Value> {
         "start_date": trip.and_then(|it| it.start_date.as_deref()),
         "bearing": position.bearing,
         "speed": position.speed,
-        "timestamp": at.map(|seconds| format_rfc3339(UnixMillis::from_seconds(seconds))),
+        "timestamp": at.map(|seconds| format_rfc3339_utc(UnixMillis::from_seconds(seconds))),
     });
     if let (Some(all), Ok(Value::Object(join))) =
         (properties.as_object_mut(), serde_json::to_value(&record.join))

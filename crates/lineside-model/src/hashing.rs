@@ -8,13 +8,13 @@ use std::{
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A map keyed by text from feeds.
-pub type TextMap<K, V> = HashMap<K, V, HashSeed>;
+pub type TextHashMap<K, V> = HashMap<K, V, SeededHashBuilder>;
 
 /// Builds hashers with one secret seed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct HashSeed(pub u64);
+pub struct SeededHashBuilder(pub u64);
 
-impl HashSeed {
+impl SeededHashBuilder {
     /// Hashes a sequence of texts; boundaries count, so ("a", "bc") and ("ab", "c") differ.
     pub fn hash_texts(self, texts: &[&str]) -> u64 {
         texts.iter().fold(self.0, |seed, text| {
@@ -23,7 +23,7 @@ impl HashSeed {
     }
 }
 
-impl BuildHasher for HashSeed {
+impl BuildHasher for SeededHashBuilder {
     type Hasher = SeededHasher;
 
     fn build_hasher(&self) -> SeededHasher {

@@ -1,13 +1,13 @@
 //! The data of networks as immutable values, and the views that are derived from them.
 //!
-//! A [`NetworkState`] is a network at one revision: its timetable and the records of its feeds. Boards, delays, trip runs,
-//! exports and searches are functions of a state. The crate fetches nothing and publishes nothing.
+//! A [`NetworkState`] is a network at one revision: its timetable and the records of its feeds. Boards, delays, trip
+//! runs, exports and searches are functions of a state. The crate fetches nothing and publishes nothing.
 //!
 //! # Layout
 //! - [`FeedConfig`], [`SourceLocation`], [`Secret`]: the configuration of sources
 //! - [`Record`], [`NetworkState`], [`Dataset`]: the data
-//! - [`departures()`], [`DelayCounts`], [`FeedMatches`], [`exports`], [`geojson`], [`search`], [`siri_output`]: views
-//! - [`Snapshot`], [`FeedStatus`], [`FetchFailure`]: the bytes of a feed, its status, and the reason why it has none
+//! - [`list_next_departures`], [`DelayCounts`], [`FeedMatchCounts`], [`exports`], [`geojson`], [`search`], [`siri_output`]: views
+//! - [`FeedBodySnapshot`], [`FeedStatus`], [`FetchFailure`]: the bytes of a feed, its status, and the reason why it has none
 //! - [`PollArchive`], [`SnapshotStore`]: the history of polls and the stored bytes, behind traits
 //!
 //! # Guarantees
@@ -55,20 +55,20 @@ pub mod memfd;
 #[path = "memfd_fallback.rs"]
 pub mod memfd;
 
-pub use active_trips::{ActiveTrip, AnnouncedTrip, TripRunId};
+pub use active_trips::{ActiveTripWithoutVehicle, TripRunId, UpcomingExtraTrip};
 pub use archive::{
-    ArchiveError, ArchiveSpan, FeedAvailability, FeedStatePeriod, LastPoll, MemoryArchive,
-    PollArchive, PollBin, PollFailure, PollQuery, PollRecord, ServedContent, ServerRun,
-    ServingState, SourceState, StateStretch,
+    ArchiveError, ArchiveSpan, FeedAvailabilityTimelines, FeedStatePeriod, LastPollOutcome,
+    MemoryArchive, PollArchive, PollBin, PollFailure, PollQuery, PollRecord,
+    ServedContentFreshness, ServedContentState, ServerRun, SourceAvailability, StatePeriod,
 };
 pub use bounds::BoundingBox;
-pub use bounds::{Bounds, Extent};
+pub use bounds::{GeoBounds, MapExtent};
 pub use change::RecordChange;
-pub use dataset::{Dataset, LoadLimits};
+pub use dataset::{Dataset, DecodingLimits};
 pub use delays::{
-    DelayClass, DelayCounts, DelayQuery, TripDelay, TripDelayStatus, classify_delays,
+    DelayCounts, DelayHistogramClass, DelayQuery, TripDelay, TripDelayStatus, group_trips_by_delay,
 };
-pub use departures::{departures, departures_from};
+pub use departures::{list_departures_from, list_next_departures};
 pub use feed_config::{ExternalProgram, FeedConfig, FormatConverter, InvalidRate, RequestRate};
 pub use feed_id::{BadFeedId, FeedId};
 pub use fetch_failure::{FailureCode, FetchFailure, FetchPhase};
@@ -76,27 +76,27 @@ pub use geohash::{CELL_CHARS, GeohashCell};
 pub use memfd::MemoryFile;
 pub use network_state::NetworkState;
 pub use record::{
-    DatasetRecord, Departure, DepartureStatus, FeedRecord, HexColor, Record, RecordBody,
+    DatasetRecord, Departure, DepartureStatus, FeedStatusRecord, HexColor, Record, RecordBody,
     RecordKind, RemovalReason, RentalVehicle, Station, TimetableJoin,
 };
 pub use route_mode::RouteMode;
 pub use route_variants::{RouteVariant, RouteVariants};
-pub use search::{StopPage, StopQuery, fold_text, matches_query};
+pub use search::{StopSearchPage, StopSearchQuery, fold_for_search, matches_query};
 pub use served_snapshot::ServedSnapshot;
-pub use service_calendar::{ServiceCalendar, ServiceDays};
-pub use service_window::{EXPIRES_SOON_DAYS, ServiceEnd, ServiceWindow};
-pub use snapshot::Snapshot;
+pub use service_calendar::{DailyTripCounts, DailyTripCountsRange};
+pub use service_window::{EXPIRES_SOON_DAYS, EndOfService, ServiceDateRange};
+pub use snapshot::FeedBodySnapshot;
 pub use snapshot_store::{
-    CacheValidators, CountChanges, DatasetFacts, Done, MemorySnapshotStore, SnapshotKey,
-    SnapshotMetadata, SnapshotStore,
+    CacheValidators, MemorySnapshotStore, SaveCallback, ScheduleCountDifferences,
+    ScheduleVersionFacts, SnapshotKey, SnapshotMetadata, SnapshotStore,
 };
 pub use source::{
     BadLocation, BasicAuth, IdKind, IdTable, IdTableError, OAuth2Client, Secret, SiriAnswers,
-    SiriEnvelope, SiriIds, SiriMode, SiriService, SiriSource, SourceLocation,
+    SiriEnvelope, SiriIdMapping, SiriMode, SiriService, SiriSourceSettings, SourceLocation,
 };
 pub use status::{FeedState, FeedStatus};
 pub use trip_matching::{
-    FeedMatches, MatchCount, MatchReason, ReasonCount, match_rate, match_trips,
+    FeedMatchCounts, MatchCount, MatchReasonCount, UnmatchedReason, count_matched_trips, match_rate,
 };
 pub use trip_phase::TripPhase;
-pub use trip_run::{TripCall, TripNotFound, TripQuery, TripRun};
+pub use trip_run::{TripCall, TripNotFound, TripRun, TripRunQuery};

@@ -39,8 +39,8 @@ impl MemoryFile {
         if bytes.len() < BYTES_MIN {
             return None;
         }
-        let slot = MemoryFileSlot::acquire_slot()?;
-        match Self::create_filled(bytes, slot) {
+        let slot = MemoryFileSlot::try_reserve_file_slot()?;
+        match Self::create_sealed(bytes, slot) {
             Ok(memory_file) => Some(Arc::new(memory_file)),
             Err(error) => {
                 tracing::debug!(%error, "no memory file could be created: the bytes stay on the heap");
@@ -50,13 +50,13 @@ impl MemoryFile {
     }
 
     /// Sets the maximum number of files in the process: each has a file descriptor.
-    pub fn set_max_files(n: usize) {
+    pub fn set_max_open_files(n: usize) {
         FILES_MAX.store(n, Relaxed);
     }
 
     /// Returns all bytes, which keep the file alive.
     pub fn shared_bytes(self: &Arc<Self>) -> Bytes {
-        Bytes::from_owner(MemoryFileBytes(Arc::clone(self)))
+        Bytes::from_owner(MemoryFileOwner(Arc::clone(self)))
     }
 
     /// Returns the number of bytes.
@@ -70,14 +70,14 @@ impl MemoryFile {
     }
 
     /// Returns the offset of `part` in the file, if it is a slice of the mapping.
-    pub fn find_offset(&self, part: &[u8]) -> Option<usize> {
+    pub fn offset_of_slice(&self, part: &[u8]) -> Option<usize> {
         let own = self.map.as_ptr_range();
         let part = part.as_ptr_range();
         let is_own = own.start <= part.start && part.end <= own.end;
         is_own.then(|| part.start.addr() - own.start.addr())
     }
 
-    fn create_filled(bytes: &[u8], slot: MemoryFileSlot) -> io::Result<Self> {
+    fn create_sealed(bytes: &[u8], slot: MemoryFileSlot) -> io::Result<Self> {
         let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
         let mut file = File::from(memfd_create(c"lineside", flags)?);
         file.write_all(bytes)?;
@@ -93,9 +93,9 @@ impl MemoryFile {
 }
 
 /// Keeps a file alive while its bytes are read.
-struct MemoryFileBytes(Arc<MemoryFile>);
+struct MemoryFileOwner(Arc<MemoryFile>);
 
-impl AsRef<[u8]> for MemoryFileBytes {
+impl AsRef<[u8]> for MemoryFileOwner {
     fn as_ref(&self) -> &[u8] {
         &self.0.map
     }
@@ -106,7 +106,7 @@ impl AsRef<[u8]> for MemoryFileBytes {
 struct MemoryFileSlot;
 
 impl MemoryFileSlot {
-    fn acquire_slot() -> Option<Self> {
+    fn try_reserve_file_slot() -> Option<Self> {
         let allowed = FILES_MAX.load(Relaxed);
         let take = |n_open: usize| (n_open < allowed).then_some(n_open + 1);
         OPEN_FILES.fetch_update(Relaxed, Relaxed, take).ok().map(|_| Self)
@@ -137,8 +137,8 @@ mod tests {
         assert_eq!(whole, bytes);
         assert!(memory_file.file().write_all_at(b"x", 0).is_err());
         assert!(memory_file.file().set_len(0).is_err());
-        assert_eq!(memory_file.find_offset(&whole[1_000..2_000]), Some(1_000));
-        assert_eq!(memory_file.find_offset(&bytes), None);
+        assert_eq!(memory_file.offset_of_slice(&whole[1_000..2_000]), Some(1_000));
+        assert_eq!(memory_file.offset_of_slice(&bytes), None);
         drop(memory_file);
         assert_eq!(whole, bytes);
     }
@@ -149,7 +149,7 @@ mod tests {
         let bytes = vec![7; BYTES_MIN];
         assert!(MemoryFile::new(&bytes[1..]).is_none());
         let n_open = OPEN_FILES.load(Relaxed);
-        MemoryFile::set_max_files(n_open + 2);
+        MemoryFile::set_max_open_files(n_open + 2);
         let mut files: Vec<_> = (0..3).map(|_| MemoryFile::new(&bytes)).collect();
         assert_eq!(files.iter().flatten().count(), 2);
         let still_read = files.swap_remove(0).unwrap().shared_bytes();
@@ -157,6 +157,6 @@ mod tests {
         assert_eq!(OPEN_FILES.load(Relaxed), n_open + 1);
         drop(still_read);
         assert_eq!(OPEN_FILES.load(Relaxed), n_open);
-        MemoryFile::set_max_files(FILES_MAX_DEFAULT);
+        MemoryFile::set_max_open_files(FILES_MAX_DEFAULT);
     }
 }

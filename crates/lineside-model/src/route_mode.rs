@@ -39,7 +39,7 @@ impl RouteMode {
     }
 
     /// Returns the mode that a folded search word names, in several languages.
-    pub fn from_word(mode_name: &str) -> Option<RouteMode> {
+    pub fn from_search_word(mode_name: &str) -> Option<RouteMode> {
         Some(match mode_name {
             "tram" | "trams" | "tramway" | "streetcar" | "strassenbahn" | "trikk" => {
                 RouteMode::Tram
@@ -54,7 +54,7 @@ impl RouteMode {
     }
 
     /// Returns the mode of a letter before a line's number, as in T1.
-    pub fn from_letter(letter: char) -> Option<RouteMode> {
+    pub fn from_line_letter(letter: char) -> Option<RouteMode> {
         Some(match letter {
             't' => RouteMode::Tram,
             'm' | 'u' => RouteMode::Metro,

@@ -51,7 +51,7 @@ pub struct RouteVariant<S = StopIdx> {
 
 /// Headsigns and number of the trips of a pattern.
 #[derive(Debug, Default)]
-struct PatternTrips {
+struct PatternTripCounts {
     headsigns: BTreeSet<String>,
     n_trips: usize,
 }
@@ -59,7 +59,7 @@ struct PatternTrips {
 impl RouteVariants {
     /// Computes the variants of a route. O(t log p) for t trips of p patterns, plus the merging.
     pub fn for_route(timetable: &Timetable, route: RouteIdx) -> RouteVariants {
-        let mut variants: BTreeMap<(Option<u8>, PatternIdx), PatternTrips> = BTreeMap::new();
+        let mut variants: BTreeMap<(Option<u8>, PatternIdx), PatternTripCounts> = BTreeMap::new();
         for &idx in timetable.route_trips(route) {
             let Some(pattern) = timetable.trip_pattern(idx) else { continue };
             let trip = timetable.trip(idx);
@@ -73,20 +73,22 @@ impl RouteVariants {
         }
         let n_trips: usize = variants.values().map(|variant| variant.n_trips).sum();
         let all = variants.into_iter().map(|((id, pattern), variant)| (id, pattern, variant));
-        let busiest =
-            busiest_patterns(all.collect(), |pattern| timetable.pattern_stops(pattern).len());
+        let busiest = select_busiest_patterns(all.collect(), |pattern| {
+            timetable.pattern_stops(pattern).len()
+        });
         let patterns = busiest.into_iter().map(|(id, pattern, variant)| {
             (id, timetable.pattern_stops(pattern).collect(), variant)
         });
-        let route_variants =
-            choose_variants(patterns.collect(), |stop| station_key(timetable, stop));
+        let route_variants = merge_patterns_into_variants(patterns.collect(), |stop| {
+            station_or_name_key(timetable, stop)
+        });
         let n_shown: usize =
             route_variants.variants.iter().map(|shown_variant| shown_variant.n_trips).sum();
         RouteVariants { n_other_trips: n_trips - n_shown, ..route_variants }
     }
 
     /// Returns the approximate memory size in bytes.
-    pub fn memory_bytes(&self) -> usize {
+    pub fn approximate_memory_bytes(&self) -> usize {
         let headsign_bytes = |it: &String| it.len() + 2 * size_of::<String>();
         let stop_list_bytes =
             |it: &Vec<StopIdx>| it.capacity() * size_of::<StopIdx>() + 2 * size_of_val(it);
@@ -104,7 +106,7 @@ impl RouteVariants {
 impl<S: Copy + Ord> RouteVariants<S> {
     /// Returns the positions of a stop, in the order of variants: the variant's number and the first place of the stop
     /// there.
-    pub fn stop_positions(&self, stop: S) -> impl DoubleEndedIterator<Item = (usize, usize)> {
+    pub fn positions_of_stop(&self, stop: S) -> impl DoubleEndedIterator<Item = (usize, usize)> {
         let from = self.stop_positions.partition_point(|(it, ..)| *it < stop);
         let to = self.stop_positions.partition_point(|(it, ..)| *it <= stop);
         self.stop_positions[from..to].iter().map(|&(_, variant, position)| (variant, position))
@@ -112,10 +114,10 @@ impl<S: Copy + Ord> RouteVariants<S> {
 }
 
 /// Returns the patterns with most trips within the limits. A pattern that is too long does not displace others.
-fn busiest_patterns<P: Copy>(
-    mut patterns: Vec<(Option<u8>, P, PatternTrips)>,
+fn select_busiest_patterns<P: Copy>(
+    mut patterns: Vec<(Option<u8>, P, PatternTripCounts)>,
     n_stops: impl Fn(P) -> usize,
-) -> Vec<(Option<u8>, P, PatternTrips)> {
+) -> Vec<(Option<u8>, P, PatternTripCounts)> {
     patterns.sort_by_key(|(.., variant)| Reverse(variant.n_trips));
     let mut left = PATTERN_STOPS_MAX;
     patterns.retain(|(_, pattern, _)| {
@@ -129,16 +131,17 @@ fn busiest_patterns<P: Copy>(
 }
 
 /// Computes the variants of patterns, each with its direction.
-fn choose_variants<S: Copy + Ord + Hash, K: Eq + Hash>(
-    patterns: Vec<(Option<u8>, Vec<S>, PatternTrips)>,
+fn merge_patterns_into_variants<S: Copy + Ord + Hash, K: Eq + Hash>(
+    patterns: Vec<(Option<u8>, Vec<S>, PatternTripCounts)>,
     station: impl Fn(S) -> K,
 ) -> RouteVariants<S> {
     let n_trips: usize = patterns.iter().map(|(.., variant)| variant.n_trips).sum();
-    let mut numbers = StopNumbering::default();
-    let mut by_direction: BTreeMap<Option<u8>, Vec<(Vec<NumberedStop>, PatternTrips)>> =
+    let mut numbers = StopNumbers::default();
+    let mut by_direction: BTreeMap<Option<u8>, Vec<(Vec<NumberedStop>, PatternTripCounts)>> =
         BTreeMap::new();
     for (id, stops, variant) in patterns {
-        let calls = stops.into_iter().map(|stop| numbers.number_stop(stop, &station)).collect();
+        let calls =
+            stops.into_iter().map(|stop| numbers.get_or_assign_numbers(stop, &station)).collect();
         by_direction.entry(id).or_default().push((calls, variant));
     }
     let mut tracing = VariantBuilder::new(numbers.stops.len(), numbers.stations.len());
@@ -146,7 +149,7 @@ fn choose_variants<S: Copy + Ord + Hash, K: Eq + Hash>(
     for (id, patterns) in by_direction {
         let stop = |number: u32| numbers.stops[number as usize];
         let to_stops = |stops: Vec<u32>| stops.into_iter().map(stop).collect();
-        shown.extend(variants_of_direction(patterns, &mut tracing).into_iter().map(
+        shown.extend(build_variants_of_direction(patterns, &mut tracing).into_iter().map(
             |shown_variant| RouteVariant {
                 id,
                 headsigns: shown_variant.headsigns,
@@ -166,7 +169,7 @@ fn choose_variants<S: Copy + Ord + Hash, K: Eq + Hash>(
 }
 
 /// Returns the key that the stops of a station share: their name if the timetable has no stations.
-fn station_key(timetable: &Timetable, stop: StopIdx) -> (Option<StopIdx>, &str) {
+fn station_or_name_key(timetable: &Timetable, stop: StopIdx) -> (Option<StopIdx>, &str) {
     let it = timetable.stop(stop);
     match it.parent {
         None if !it.name.is_empty() => (None, it.name),
@@ -198,22 +201,22 @@ struct NumberedStop {
 
 /// Numbers of stops and stations.
 #[derive(Debug)]
-struct StopNumbering<S, K> {
+struct StopNumbers<S, K> {
     calls: HashMap<S, NumberedStop>,
     stations: HashMap<K, u32>,
     /// Stops by number.
     stops: Vec<S>,
 }
 
-impl<S, K> Default for StopNumbering<S, K> {
+impl<S, K> Default for StopNumbers<S, K> {
     fn default() -> Self {
-        StopNumbering { calls: HashMap::new(), stations: HashMap::new(), stops: Vec::new() }
+        StopNumbers { calls: HashMap::new(), stations: HashMap::new(), stops: Vec::new() }
     }
 }
 
-impl<S: Copy + Eq + Hash, K: Eq + Hash> StopNumbering<S, K> {
+impl<S: Copy + Eq + Hash, K: Eq + Hash> StopNumbers<S, K> {
     /// Returns the numbers of a stop; calls `station` once per stop.
-    fn number_stop(&mut self, stop: S, station: impl Fn(S) -> K) -> NumberedStop {
+    fn get_or_assign_numbers(&mut self, stop: S, station: impl Fn(S) -> K) -> NumberedStop {
         *self.calls.entry(stop).or_insert_with(|| {
             let next = self.stations.len() as u32;
             self.stops.push(stop);
@@ -224,8 +227,8 @@ impl<S: Copy + Eq + Hash, K: Eq + Hash> StopNumbering<S, K> {
 }
 
 /// Returns the variants of one direction with most trips.
-fn variants_of_direction(
-    mut left: Vec<(Vec<NumberedStop>, PatternTrips)>,
+fn build_variants_of_direction(
+    mut left: Vec<(Vec<NumberedStop>, PatternTripCounts)>,
     tracing: &mut VariantBuilder,
 ) -> Vec<RouteVariant<u32>> {
     // The pattern with most trips first, then the others by length: shorter ones are parts of them.
@@ -235,8 +238,8 @@ fn variants_of_direction(
     }
     let mut variants: Vec<RouteVariant<u32>> = Vec::new();
     while !left.is_empty() {
-        let (calls, PatternTrips { mut headsigns, mut n_trips }) = left.remove(0);
-        tracing.begin_variant(&calls);
+        let (calls, PatternTripCounts { mut headsigns, mut n_trips }) = left.remove(0);
+        tracing.start_with_pattern(&calls);
         left.retain_mut(|(calls, variant)| {
             let is_merged = tracing.try_merge_pattern(calls);
             if is_merged {
@@ -305,7 +308,7 @@ impl VariantBuilder {
     }
 
     /// Begins a variant with these stops.
-    fn begin_variant(&mut self, calls: &[NumberedStop]) {
+    fn start_with_pattern(&mut self, calls: &[NumberedStop]) {
         for (call, _) in self.stops.drain(..) {
             self.stop_positions[call.stop as usize].clear();
             self.station_positions[call.station as usize].clear();
@@ -339,7 +342,7 @@ impl VariantBuilder {
                 continue;
             }
             // The station is already passed: the pattern goes in the opposite direction.
-            let Some(rank) = self.find_station_ahead(call, next) else { return false };
+            let Some(rank) = self.find_next_station_position(call, next) else { return false };
             let starts_off_variant = n_common == 0 && at > 0 && rank > 0;
             if starts_off_variant {
                 return false;
@@ -370,7 +373,7 @@ impl VariantBuilder {
 
     /// Returns the position of the next place of a stop's station, from `next` on. A variant may pass a station, or
     /// several with the same name, more than once: then the stop itself decides.
-    fn find_station_ahead(&self, call: NumberedStop, next: u32) -> Option<u32> {
+    fn find_next_station_position(&self, call: NumberedStop, next: u32) -> Option<u32> {
         match self.positions[call.station as usize] {
             NOT_ON_VARIANT => None,
             SEVERAL_TIMES => {
@@ -392,7 +395,7 @@ impl VariantBuilder {
         let mut positions = Vec::with_capacity(calls.len());
         let mut n_placed = 0;
         for &call in calls {
-            let position = if let Some(rank) = self.find_station_ahead(call, n_placed) {
+            let position = if let Some(rank) = self.find_next_station_position(call, n_placed) {
                 order.extend_from_slice(&self.order[n_placed as usize..=rank as usize]);
                 n_placed = rank + 1;
                 self.order[rank as usize]

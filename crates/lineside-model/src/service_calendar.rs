@@ -8,39 +8,39 @@ const YEARS: i16 = 20;
 
 /// The number of trips on each day from the first to the last service day of a timetable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServiceCalendar {
+pub struct DailyTripCounts {
     first: Date,
     trips: Vec<u64>,
 }
 
 /// Consecutive days of a [`ServiceCalendar`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServiceDays<'a> {
+pub struct DailyTripCountsRange<'a> {
     pub first: Date,
     /// The number of trips on each day, for at least one day.
     pub trips: &'a [u64],
 }
 
-impl ServiceCalendar {
+impl DailyTripCounts {
     /// Computes the calendar of a timetable, at most 40 years of it; `None` if no service ever runs. The calendar
     /// includes `around`, or the service day nearest to it.
-    pub fn from_timetable(timetable: &Timetable, around: Date) -> Option<ServiceCalendar> {
+    pub fn from_timetable(timetable: &Timetable, around: Date) -> Option<DailyTripCounts> {
         let (first, last) = timetable.service_date_range()?;
         let around = around.clamp(first, last);
         let first = first.max(around.saturating_sub(YEARS.years()));
         let last = last.min(around.saturating_add(YEARS.years()));
-        Some(ServiceCalendar { first, trips: timetable.count_trips_by_day(first, last) })
+        Some(DailyTripCounts { first, trips: timetable.count_trips_by_day(first, last) })
     }
 
     /// Returns the last day.
-    pub fn last(&self) -> Date {
+    pub fn last_day(&self) -> Date {
         day_after(self.first, self.trips.len().saturating_sub(1))
     }
 
     /// Returns at most twelve whole months: beginning with the month of `today`, or with the first month of a later
     /// timetable, or ending with the last month of an expired one.
-    pub fn year_around(&self, today: Date) -> Option<ServiceDays<'_>> {
-        let last = self.last();
+    pub fn twelve_months_around(&self, today: Date) -> Option<DailyTripCountsRange<'_>> {
+        let last = self.last_day();
         let start = if last < today {
             last.first_of_month().saturating_sub(11.months())
         } else {
@@ -50,11 +50,11 @@ impl ServiceCalendar {
         let end = start.first_of_month().saturating_add(11.months()).last_of_month().min(last);
         let (from, until) = (days_between(self.first, start), days_between(self.first, end));
         let trips = self.trips.get(from..=until)?;
-        Some(ServiceDays { first: start, trips })
+        Some(DailyTripCountsRange { first: start, trips })
     }
 }
 
-impl<'a> ServiceDays<'a> {
+impl<'a> DailyTripCountsRange<'a> {
     /// Iterates over the days with their numbers of trips.
     pub fn iter(self) -> impl Iterator<Item = (Date, u64)> + 'a {
         self.first.series(1.day()).zip(self.trips.iter().copied())
@@ -76,14 +76,14 @@ mod tests {
     use super::*;
 
     /// Returns a calendar with one trip on the first of each month.
-    fn calendar(first: Date, last: Date) -> ServiceCalendar {
+    fn calendar(first: Date, last: Date) -> DailyTripCounts {
         let days = first.series(1.day()).take_while(|day| *day <= last);
         let trips = days.map(|day| u64::from(day.day() == 1)).collect();
-        ServiceCalendar { first, trips }
+        DailyTripCounts { first, trips }
     }
 
-    fn bounds(calendar: &ServiceCalendar, today: Date) -> (Date, Date) {
-        let year = calendar.year_around(today).unwrap();
+    fn bounds(calendar: &DailyTripCounts, today: Date) -> (Date, Date) {
+        let year = calendar.twelve_months_around(today).unwrap();
         assert!(year.iter().all(|(day, trips)| trips == u64::from(day.day() == 1)));
         (year.first, year.iter().last().unwrap().0)
     }
@@ -111,9 +111,9 @@ mod tests {
             .trip("T", "A 08:00")
             .timetable();
         let today = date(2026, 11, 27);
-        let found = ServiceCalendar::from_timetable(&timetable, today).unwrap();
-        assert_eq!((found.first, found.last()), (date(2006, 11, 27), date(2046, 11, 27)));
-        let week: Vec<u64> = found.year_around(today).unwrap().trips[..7].to_vec();
+        let found = DailyTripCounts::from_timetable(&timetable, today).unwrap();
+        assert_eq!((found.first, found.last_day()), (date(2006, 11, 27), date(2046, 11, 27)));
+        let week: Vec<u64> = found.twelve_months_around(today).unwrap().trips[..7].to_vec();
         assert_eq!(week, [0, 1, 1, 1, 1, 1, 0], "1 November 2026 is a Sunday");
     }
 }

@@ -6,14 +6,14 @@ use lineside_formats::{
     gtfs_rt::proto::trip_update::{StopTimeEvent, StopTimeUpdate},
 };
 
-use crate::trip_identity::nonempty_text;
+use crate::trip_identity::text_if_nonempty;
 
 /// Returns the service date whose run is nearest to `at` (Unix seconds): the run that contains it, else the closest.
 /// Yesterday's trip may still run after midnight, tomorrow's may be announced before it.
 pub fn nearest_service_date(timetable: &Timetable, trip: TripIdx, at: i64) -> Date {
     let today = timetable.local_date_at(at);
     let service = timetable.trip(trip).service;
-    let (start, end) = service_span(timetable, trip);
+    let (start, end) = first_departure_last_arrival(timetable, trip);
     let near = [
         today.yesterday().and_then(Date::yesterday),
         today.yesterday(),
@@ -33,7 +33,7 @@ pub fn nearest_service_date(timetable: &Timetable, trip: TripIdx, at: i64) -> Da
 
 /// Returns the service date on which a call is nearest to its scheduled time in the update, for the first call with
 /// both times; `None` if the trip does not run near that day.
-pub fn planned_service_date(
+pub fn service_date_from_call_times(
     timetable: &Timetable,
     trip: TripIdx,
     calls: &[StopTimeUpdate],
@@ -42,7 +42,8 @@ pub fn planned_service_date(
     if timetable.trip(trip).has_frequencies {
         return None;
     }
-    let (offset, aimed) = calls.iter().find_map(|call| aimed_call_times(timetable, trip, call))?;
+    let (offset, aimed) =
+        calls.iter().find_map(|call| scheduled_and_aimed_call_time(timetable, trip, call))?;
     let day = timetable.local_date_at(aimed.saturating_sub(i64::from(offset)));
     let service = timetable.trip(trip).service;
     let near = [day.yesterday(), Ok(day), day.tomorrow()];
@@ -54,12 +55,12 @@ pub fn planned_service_date(
 
 /// Returns a call's scheduled time in the timetable, in seconds of the service day, and in the message, in Unix
 /// seconds.
-fn aimed_call_times(
+fn scheduled_and_aimed_call_time(
     timetable: &Timetable,
     trip: TripIdx,
     call: &StopTimeUpdate,
 ) -> Option<(i32, i64)> {
-    let stop = nonempty_text(&call.stop_id);
+    let stop = text_if_nonempty(&call.stop_id);
     let known = timetable.trip_stop_times(trip).find(|known| match call.stop_sequence {
         Some(sequence) => known.stop_sequence == sequence,
         None => stop.is_some_and(|stop| timetable.stop(known.stop).id == stop),
@@ -74,7 +75,7 @@ fn aimed_call_times(
 }
 
 /// Returns the first departure and last arrival over all runs, in seconds of the service day.
-fn service_span(timetable: &Timetable, trip: TripIdx) -> (i32, i32) {
+fn first_departure_last_arrival(timetable: &Timetable, trip: TripIdx) -> (i32, i32) {
     let mut calls = timetable.trip_stop_times(trip);
     let first = calls.next();
     let last = calls.last().or(first);

@@ -9,7 +9,7 @@ pub const EXPIRES_SOON_DAYS: i64 = 7;
 
 /// The first and last service day of a timetable, in the agency's time zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServiceWindow {
+pub struct ServiceDateRange {
     /// The first day on which any service runs.
     pub start: Date,
     /// The last day on which any service runs.
@@ -20,22 +20,22 @@ pub struct ServiceWindow {
 
 /// The end of a timetable's service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServiceEnd {
+pub struct EndOfService {
     pub last_day: Date,
     /// The end of that day in the agency's time zone.
     pub at: UnixMillis,
 }
 
-impl ServiceWindow {
+impl ServiceDateRange {
     /// Returns the window of a timetable; `None` if no service ever runs.
-    pub fn from_timetable(timetable: &Timetable) -> Option<ServiceWindow> {
+    pub fn from_timetable(timetable: &Timetable) -> Option<ServiceDateRange> {
         let (start, end) = timetable.service_date_range()?;
-        Some(ServiceWindow { start, end, zone: timetable.timezone().clone() })
+        Some(ServiceDateRange { start, end, zone: timetable.timezone().clone() })
     }
 
     /// Returns the days from today to the last service day: 0 on that day, negative afterwards. `None` if `now` is out
     /// of the calendar's range.
-    pub fn days_left(&self, now: UnixMillis) -> Option<i64> {
+    pub fn days_until_end(&self, now: UnixMillis) -> Option<i64> {
         Some(i64::from((self.end - self.today(now)?).get_days()))
     }
 
@@ -55,20 +55,20 @@ impl ServiceWindow {
     }
 
     /// Returns the end of the last service day, which is the start of the next day.
-    pub fn end_of_service(&self) -> Option<UnixMillis> {
+    pub fn end_time(&self) -> Option<UnixMillis> {
         let end = self.end.tomorrow().ok()?.to_zoned(self.zone.clone()).ok()?;
         Some(UnixMillis(end.timestamp().as_millisecond()))
     }
 
     /// Returns the end of service, if it has passed.
-    pub fn service_end(&self, now: UnixMillis) -> Option<ServiceEnd> {
-        let at = self.end_of_service()?;
-        (at <= now).then_some(ServiceEnd { last_day: self.end, at })
+    pub fn end_if_passed(&self, now: UnixMillis) -> Option<EndOfService> {
+        let at = self.end_time()?;
+        (at <= now).then_some(EndOfService { last_day: self.end, at })
     }
 
     /// Returns the days left, if the window ends within [`EXPIRES_SOON_DAYS`] and has not ended yet.
-    pub fn expires_in_days(&self, now: UnixMillis) -> Option<i64> {
-        self.days_left(now).filter(|days| (0..=EXPIRES_SOON_DAYS).contains(days))
+    pub fn days_left_if_soon(&self, now: UnixMillis) -> Option<i64> {
+        self.days_until_end(now).filter(|days| (0..=EXPIRES_SOON_DAYS).contains(days))
     }
 }
 
@@ -82,25 +82,25 @@ mod tests {
     fn service_days_begin_and_end_in_the_agency_time_zone() {
         let zone = TimeZone::get("Pacific/Auckland").unwrap();
         let end = date(2024, 6, 1);
-        let window = ServiceWindow { start: date(2024, 1, 1), end, zone };
+        let window = ServiceDateRange { start: date(2024, 1, 1), end, zone };
         let at = |text: &str| UnixMillis(text.parse::<Timestamp>().unwrap().as_millisecond());
         // Auckland is twelve hours ahead in June: its 2 June begins at noon.
         let last_moment = at("2024-06-01T11:59:59Z");
-        assert_eq!(window.days_left(last_moment), Some(0));
+        assert_eq!(window.days_until_end(last_moment), Some(0));
         assert_eq!(
-            (window.service_end(last_moment), window.expires_in_days(last_moment)),
+            (window.end_if_passed(last_moment), window.days_left_if_soon(last_moment)),
             (None, Some(0))
         );
         let next_day = at("2024-06-01T12:00:00Z");
-        let ended = ServiceEnd { last_day: end, at: next_day };
+        let ended = EndOfService { last_day: end, at: next_day };
         assert_eq!(
-            (window.service_end(next_day), window.expires_in_days(next_day)),
+            (window.end_if_passed(next_day), window.days_left_if_soon(next_day)),
             (Some(ended), None)
         );
-        assert_eq!(window.end_of_service(), Some(next_day));
-        assert_eq!(window.expires_in_days(at("2024-05-25T10:00:00Z")), Some(7));
-        assert_eq!(window.expires_in_days(at("2024-05-24T10:00:00Z")), None);
-        assert_eq!(window.days_left(UnixMillis(i64::MAX)), None);
+        assert_eq!(window.end_time(), Some(next_day));
+        assert_eq!(window.days_left_if_soon(at("2024-05-25T10:00:00Z")), Some(7));
+        assert_eq!(window.days_left_if_soon(at("2024-05-24T10:00:00Z")), None);
+        assert_eq!(window.days_until_end(UnixMillis(i64::MAX)), None);
         // In its summer, 1 January begins an hour earlier: at 11:00.
         let day_before = at("2023-12-31T10:59:59Z");
         assert_eq!(window.days_until_start(day_before), Some(1));

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// One version of a feed's bytes.
 #[derive(Clone, Debug)]
-pub struct Snapshot {
+pub struct FeedBodySnapshot {
     /// The body as the source sent it, decompressed.
     pub bytes: Bytes,
     /// Hash of the bytes.
@@ -27,14 +27,14 @@ pub struct Snapshot {
     pub last_modified: Option<UnixMillis>,
 }
 
-impl Snapshot {
+impl FeedBodySnapshot {
     /// Returns the hash by which bodies are compared.
-    pub fn hash_bytes(bytes: &[u8]) -> u128 {
+    pub fn hash_body(bytes: &[u8]) -> u128 {
         xxh3_128(bytes)
     }
 
     /// Hashes a body from the beginning of a reader.
-    pub fn hash_reader(reader: &mut (impl Read + Seek)) -> io::Result<u128> {
+    pub fn hash_body_from_reader(reader: &mut (impl Read + Seek)) -> io::Result<u128> {
         let mut hasher = Xxh3::new();
         let mut buffer = vec![0; 64 << 10];
         reader.rewind()?;
@@ -59,10 +59,10 @@ impl Snapshot {
     /// A client that requests by date alone would get `304 Not Modified` unless the new bytes have a later date than
     /// those `before`, in whole seconds of HTTP: so a date that stays the same, decreases or is in the future is
     /// ignored.
-    pub fn changed_at(
+    pub fn compute_modification_time(
         stated_time: Option<UnixMillis>,
         now: UnixMillis,
-        before: Option<&Snapshot>,
+        before: Option<&FeedBodySnapshot>,
     ) -> Option<UnixMillis> {
         let stated_time = stated_time.filter(|at| *at <= now);
         let Some(before) = before else { return stated_time };
@@ -79,7 +79,7 @@ impl Snapshot {
 }
 
 /// Returns a file name for a feed whose URL has none.
-pub fn default_file_name(feed: &str, format: Format, body: &[u8]) -> String {
+pub fn default_download_file_name(feed: &str, format: Format, body: &[u8]) -> String {
     match format.file_extension(body) {
         Some(extension) => format!("{feed}.{extension}"),
         None => feed.to_owned(),
@@ -94,8 +94,8 @@ mod tests {
         UnixMillis::from_seconds(seconds)
     }
 
-    fn snapshot(fetched_at: i64, last_modified: Option<i64>) -> Snapshot {
-        Snapshot {
+    fn snapshot(fetched_at: i64, last_modified: Option<i64>) -> FeedBodySnapshot {
+        FeedBodySnapshot {
             bytes: Bytes::new(),
             hash: 0,
             format: Format::Raw,
@@ -107,10 +107,17 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(stated_time: Option<i64>, now: i64, before: Option<&Snapshot>, expect: Option<i64>) {
-        let changed = Snapshot::changed_at(stated_time.map(at), at(now), before);
+    fn check(
+        stated_time: Option<i64>,
+        now: i64,
+        before: Option<&FeedBodySnapshot>,
+        expect: Option<i64>,
+    ) {
+        let changed =
+            FeedBodySnapshot::compute_modification_time(stated_time.map(at), at(now), before);
         assert_eq!(changed, expect.map(at));
-        let (changed, before) = (changed.unwrap_or(at(now)), before.map(Snapshot::modified_at));
+        let (changed, before) =
+            (changed.unwrap_or(at(now)), before.map(FeedBodySnapshot::modified_at));
         assert!(before.is_none_or(|before| before.unix_seconds() < changed.unix_seconds()));
     }
 
@@ -118,8 +125,8 @@ mod tests {
     fn bytes_and_readers_have_the_same_hash() {
         let bytes: Vec<u8> = (0..200_000_u32).map(|n| (n % 251) as u8).collect();
         for part in [&bytes[..0], &bytes[..100], &bytes] {
-            let read = Snapshot::hash_reader(&mut io::Cursor::new(part)).unwrap();
-            assert_eq!(read, Snapshot::hash_bytes(part));
+            let read = FeedBodySnapshot::hash_body_from_reader(&mut io::Cursor::new(part)).unwrap();
+            assert_eq!(read, FeedBodySnapshot::hash_body(part));
         }
     }
 

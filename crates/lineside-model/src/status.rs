@@ -6,7 +6,7 @@ use lineside_formats::{Format, Problems};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use crate::{feed_config::FeedConfig, fetch_failure::FetchFailure, service_window::ServiceEnd};
+use crate::{feed_config::FeedConfig, fetch_failure::FetchFailure, service_window::EndOfService};
 
 /// Below this many running trips, the share of reported trips is not meaningful.
 pub const ACTIVE_TRIPS_MIN: u32 = 10;
@@ -24,7 +24,7 @@ pub enum FeedState {
     /// The source answers, but its data are old by their own timestamp.
     Late,
     /// The last poll failed while the last good data are served and not yet old, or the source answers with data older
-    /// than `stale_after`.
+    /// than `stale_after_age`.
     Stale,
     /// The last service day of the schedule has passed.
     Expired,
@@ -52,7 +52,7 @@ impl FeedState {
     ];
 
     /// Returns true if the state needs attention.
-    pub fn is_trouble(self) -> bool {
+    pub fn is_problem_state(self) -> bool {
         !matches!(self, FeedState::Ok | FeedState::Paused | FeedState::Unknown)
     }
 
@@ -144,7 +144,7 @@ pub struct FeedStatus {
 
 impl FeedStatus {
     /// Counts a fetch by its outcome.
-    pub fn count_outcome(&mut self, outcome: &str) {
+    pub fn count_poll_outcome(&mut self, outcome: &str) {
         self.fetches += 1;
         match self.outcomes.iter_mut().find(|(name, _)| name == outcome) {
             Some((_, count)) => *count += 1,
@@ -153,7 +153,7 @@ impl FeedStatus {
     }
 
     /// Adds the counters of another status.
-    pub fn add_counts(&mut self, other: &FeedStatus) {
+    pub fn add_poll_counters(&mut self, other: &FeedStatus) {
         self.fetches += other.fetches;
         self.failures += other.failures;
         self.bytes += other.bytes;
@@ -186,12 +186,17 @@ impl FeedStatus {
         }
         self.state = state;
         self.reason = reason;
-        self.update_reliability(now, data_now, rules);
+        self.update_unreliable_since(now, data_now, rules);
     }
 
     /// Updates the time since which the data are unreliable. It stays the same until they are reliable again, whichever
     /// states the feed passes through.
-    fn update_reliability(&mut self, now: UnixMillis, data_now: UnixMillis, rules: &HealthRules) {
+    fn update_unreliable_since(
+        &mut self,
+        now: UnixMillis,
+        data_now: UnixMillis,
+        rules: &HealthRules,
+    ) {
         let late_after = self.data_late_after(rules);
         let age = match (self.data_time.or(self.files_data_time), self.last_success) {
             (Some(at), _) => Some(data_now.duration_since(at)),
@@ -210,7 +215,7 @@ impl FeedStatus {
         if !is_unreliable {
             self.unreliable_since = None;
         } else if self.unreliable_since.is_none() {
-            let is_frozen = rules.expectation.is_frozen(late_after);
+            let is_frozen = rules.expectation.has_frozen_content(late_after);
             let age = match age {
                 Some(_) if is_frozen => now.duration_since(rules.expectation.unchanged_since),
                 age => age.unwrap_or_default(),
@@ -251,7 +256,7 @@ impl FeedStatus {
                         format!("{why}; failing for more than {}", format_duration(late_after));
                     (FeedState::Failing, words)
                 }
-                Some(_) if let Some(end) = rules.ended => expired_state(end),
+                Some(_) if let Some(end) = rules.ended => ended_schedule_state(end),
                 Some(_) => (FeedState::Stale, format!("{why}; the last good data are served")),
             };
         }
@@ -269,11 +274,11 @@ impl FeedStatus {
             let state_reason = "has not been polled since the start; the last good data are served";
             return (FeedState::Unknown, state_reason.to_owned());
         }
-        self.worst_file_state.clone().unwrap_or_else(|| self.evaluate_data(data_now, rules))
+        self.worst_file_state.clone().unwrap_or_else(|| self.evaluate_content(data_now, rules))
     }
 
     /// Returns the state of a feed that answers, by its content.
-    fn evaluate_data(&self, data_now: UnixMillis, rules: &HealthRules) -> (FeedState, String) {
+    fn evaluate_content(&self, data_now: UnixMillis, rules: &HealthRules) -> (FeedState, String) {
         let late_after = self.data_late_after(rules);
         let age = self.data_time.map(|at| data_now.duration_since(at));
         match self.format {
@@ -290,11 +295,11 @@ impl FeedStatus {
                 if format.is_schedule()
                     && let Some(end) = rules.ended =>
             {
-                return expired_state(end);
+                return ended_schedule_state(end);
             }
             _ => {}
         }
-        if rules.expectation.is_too_little() && !self.is_beginning {
+        if rules.expectation.has_too_few_entities() && !self.is_beginning {
             let words = "contains less than half of its usual trips and vehicles";
             return (FeedState::Empty, words.to_owned());
         }
@@ -309,7 +314,7 @@ impl FeedStatus {
                 );
                 (FeedState::Late, message)
             }
-            _ if rules.expectation.is_frozen(late_after) => {
+            _ if rules.expectation.has_frozen_content(late_after) => {
                 let message = format!(
                     "responds, but all trips and vehicles have been unchanged for more than {}",
                     format_duration(late_after)
@@ -353,7 +358,7 @@ fn evaluate_empty_message(
 
 /// Returns the state of a feed whose data are older than `late_after`.
 fn evaluate_data_age(age: Duration, late_after: Duration) -> (FeedState, String) {
-    let is_stale = age > stale_after(late_after);
+    let is_stale = age > stale_after_age(late_after);
     let state = if is_stale { FeedState::Stale } else { FeedState::Late };
     // The text must stay the same for a while: each new reason is a message to all subscribers.
     let message = match age {
@@ -371,12 +376,12 @@ fn evaluate_data_age(age: Duration, late_after: Duration) -> (FeedState, String)
 }
 
 /// Returns the age from which data are stale instead of late: 12 times `late_after`, and at least an hour.
-pub fn stale_after(late_after: Duration) -> Duration {
+pub fn stale_after_age(late_after: Duration) -> Duration {
     late_after.saturating_mul(12).max(HOUR)
 }
 
 /// Returns the state of a schedule whose last service day has passed.
-fn expired_state(end: ServiceEnd) -> (FeedState, String) {
+fn ended_schedule_state(end: EndOfService) -> (FeedState, String) {
     (FeedState::Expired, format!("the timetable ended on {}", end.last_day.strftime("%-d %b %Y")))
 }
 
@@ -415,14 +420,14 @@ pub struct ContentExpectation {
 
 impl ContentExpectation {
     /// Returns true if much of the usual content is missing.
-    pub fn is_too_little(&self) -> bool {
+    pub fn has_too_few_entities(&self) -> bool {
         let typical = self.n_expected.filter(|typical| *typical >= EXPECTED_ENTITIES_MIN);
         typical.is_some_and(|typical| f64::from(self.n_reported) < typical * SHARE_MIN)
     }
 
     /// Returns true if the content was unchanged for longer than `limit` at the last message, although much should
     /// move.
-    pub fn is_frozen(&self, limit: Duration) -> bool {
+    pub fn has_frozen_content(&self, limit: Duration) -> bool {
         self.n_reported >= STILL_MIN
             && self.n_active_trips.is_some_and(|n_active| n_active >= ACTIVE_TRIPS_MIN)
             && self.last_message_at.duration_since(self.unchanged_since) > limit
@@ -437,7 +442,7 @@ pub struct HealthRules {
     /// True if the source is not polled.
     pub paused: bool,
     /// The end of the timetable's service, if it has passed.
-    pub ended: Option<ServiceEnd>,
+    pub ended: Option<EndOfService>,
     /// The `ttl` of the data; zero if they have none.
     pub ttl: Duration,
     /// True if the source plays a recording.
@@ -454,7 +459,7 @@ impl HealthRules {
             paused,
             ended: None,
             ttl: Duration::ZERO,
-            is_replay: config.is_recording(),
+            is_replay: config.is_replay(),
             expectation: ContentExpectation::default(),
         }
     }
@@ -464,15 +469,15 @@ impl HealthRules {
 fn format_rounded_age(age: Duration) -> String {
     match age.as_secs() / 3600 {
         hours if hours < 48 => format!("{hours} h"),
-        hours => format!("{} days", format_grouped(hours / 24)),
+        hours => format!("{} days", format_with_thin_spaces(hours / 24)),
     }
 }
 
 /// Formats a number with thin spaces between thousands, as on pages.
-fn format_grouped(number: u64) -> String {
+fn format_with_thin_spaces(number: u64) -> String {
     match number {
         0..1000 => number.to_string(),
-        _ => format!("{}\u{202f}{:03}", format_grouped(number / 1000), number % 1000),
+        _ => format!("{}\u{202f}{:03}", format_with_thin_spaces(number / 1000), number % 1000),
     }
 }
 

@@ -10,7 +10,7 @@ use lineside_formats::{
     },
 };
 
-use crate::trip_identity::nonempty_text;
+use crate::trip_identity::text_if_nonempty;
 
 /// A trip on a service date, or one run of a frequency-based trip, with its times as Unix seconds.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ impl<'a> ScheduledRun<'a> {
     }
 
     /// Returns the calls with their indexes.
-    pub fn numbered_calls(&self) -> impl Iterator<Item = (usize, StopTime<'a>)> + use<'a> {
+    pub fn calls_with_indexes(&self) -> impl Iterator<Item = (usize, StopTime<'a>)> + use<'a> {
         self.timetable.trip_stop_times(self.trip).enumerate()
     }
 
@@ -87,13 +87,13 @@ impl<'a> ScheduledRun<'a> {
         let Some(scheduled) = self.scheduled_departure(&call) else { return CallForecast::Unknown };
         let predicted = |departure: i64| CallForecast::Predicted {
             departure,
-            delay: clamp_to_i32(departure.saturating_sub(scheduled)),
+            delay: saturate_to_i32(departure.saturating_sub(scheduled)),
         };
         let mut carried = match update.stop_time_update.is_empty() {
             true => update.delay.map(i64::from),
             false => None,
         };
-        for (at, stop_time) in self.aligned_updates(update) {
+        for (at, stop_time) in self.match_updates_to_calls(update) {
             if at > index {
                 break;
             }
@@ -102,7 +102,7 @@ impl<'a> ScheduledRun<'a> {
                 // A skipped stop says nothing about later stops.
                 ScheduleRelationship::Skipped => continue,
                 ScheduleRelationship::NoData => None,
-                _ => self.delay_at(at, stop_time).or(carried),
+                _ => self.delay_from_update(at, stop_time).or(carried),
             };
             carried = known;
         }
@@ -115,10 +115,10 @@ impl<'a> ScheduledRun<'a> {
         self,
         update: &'u TripUpdate,
     ) -> impl Iterator<Item = (CallForecast, Option<&'u StopTimeUpdate>)> + use<'a, 'u> {
-        let mut aligned = self.aligned_updates(update).peekable();
+        let mut aligned = self.match_updates_to_calls(update).peekable();
         let mut carried =
             update.delay.map(i64::from).filter(|_| update.stop_time_update.is_empty());
-        self.numbered_calls().map(move |(index, call)| {
+        self.calls_with_indexes().map(move |(index, call)| {
             let own = aligned.next_if(|(at, _)| *at == index).map(|(_, own)| own);
             let relationship = own.map(StopTimeUpdate::schedule_relationship);
             let scheduled = self.scheduled_departure(&call);
@@ -128,14 +128,14 @@ impl<'a> ScheduledRun<'a> {
                 }
                 (_, Some(ScheduleRelationship::Skipped)) => return (CallForecast::Unknown, own),
                 (_, Some(ScheduleRelationship::NoData)) => carried = None,
-                (Some(own), _) => carried = self.delay_at(index, own).or(carried),
+                (Some(own), _) => carried = self.delay_from_update(index, own).or(carried),
                 (None, _) => {}
             }
             let forecast = carried.zip(scheduled).map(|(delay, scheduled)| {
                 let departure = scheduled.saturating_add(delay);
                 CallForecast::Predicted {
                     departure,
-                    delay: clamp_to_i32(departure.saturating_sub(scheduled)),
+                    delay: saturate_to_i32(departure.saturating_sub(scheduled)),
                 }
             });
             (forecast.unwrap_or(CallForecast::Unknown), own)
@@ -143,7 +143,7 @@ impl<'a> ScheduledRun<'a> {
     }
 
     /// Returns the stop time updates with the indexes of their calls, in order; those that match no call are skipped.
-    pub fn aligned_updates<'u>(
+    pub fn match_updates_to_calls<'u>(
         &self,
         update: &'u TripUpdate,
     ) -> impl Iterator<Item = (usize, &'u StopTimeUpdate)> + use<'a, 'u> {
@@ -153,7 +153,7 @@ impl<'a> ScheduledRun<'a> {
         update.stop_time_update.iter().filter_map(move |stop_time| {
             let fits = |call: &StopTime<'_>| match (
                 stop_time.stop_sequence,
-                nonempty_text(&stop_time.stop_id),
+                text_if_nonempty(&stop_time.stop_id),
             ) {
                 (Some(sequence), _) => call.stop_sequence == sequence,
                 (None, Some(stop)) => timetable.stop(call.stop).id == stop,
@@ -168,31 +168,34 @@ impl<'a> ScheduledRun<'a> {
 
     /// Returns the delay in seconds that a stop time update gives for its own call, from its departure, else from its
     /// arrival.
-    pub fn delay_at(&self, at: usize, stop_time: &StopTimeUpdate) -> Option<i64> {
+    pub fn delay_from_update(&self, at: usize, stop_time: &StopTimeUpdate) -> Option<i64> {
         let call = self.timetable.trip_stop_time(self.trip, at)?;
         let departs = stop_time.departure.as_ref();
         let arrives = stop_time.arrival.as_ref();
         let by_departure =
-            departs.and_then(|event| event_delay(event, self.scheduled_departure(&call)));
-        by_departure
-            .or_else(|| arrives.and_then(|event| event_delay(event, self.scheduled_arrival(&call))))
+            departs.and_then(|event| predicted_event_delay(event, self.scheduled_departure(&call)));
+        by_departure.or_else(|| {
+            arrives.and_then(|event| predicted_event_delay(event, self.scheduled_arrival(&call)))
+        })
     }
 
     /// Returns the predicted departure from a call by `stop_time`, in Unix seconds.
-    pub fn expected_time(&self, at: usize, stop_time: &StopTimeUpdate) -> Option<i64> {
+    pub fn predicted_departure(&self, at: usize, stop_time: &StopTimeUpdate) -> Option<i64> {
         let call = self.timetable.trip_stop_time(self.trip, at)?;
-        Some(self.scheduled_departure(&call)?.saturating_add(self.delay_at(at, stop_time)?))
+        Some(
+            self.scheduled_departure(&call)?.saturating_add(self.delay_from_update(at, stop_time)?),
+        )
     }
 }
 
 /// Returns the predicted time of an event in Unix seconds; a time takes precedence over a delay.
-pub fn event_time(event: &StopTimeEvent, scheduled: Option<i64>) -> Option<i64> {
+pub fn predicted_event_time(event: &StopTimeEvent, scheduled: Option<i64>) -> Option<i64> {
     let time = event.time.filter(|&time| time > 0);
     time.or_else(|| Some(scheduled?.saturating_add(i64::from(event.delay?))))
 }
 
 /// Returns the predicted delay of an event; a time takes precedence over a delay, as the specification requires.
-fn event_delay(event: &StopTimeEvent, scheduled: Option<i64>) -> Option<i64> {
+fn predicted_event_delay(event: &StopTimeEvent, scheduled: Option<i64>) -> Option<i64> {
     match (event.time.filter(|&time| time > 0), scheduled) {
         (Some(time), Some(scheduled)) => Some(time.saturating_sub(scheduled)),
         _ => event.delay.map(i64::from),
@@ -200,7 +203,7 @@ fn event_delay(event: &StopTimeEvent, scheduled: Option<i64>) -> Option<i64> {
 }
 
 /// Converts seconds to an `i32`, saturating.
-pub fn clamp_to_i32(seconds: i64) -> i32 {
+pub fn saturate_to_i32(seconds: i64) -> i32 {
     seconds.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
 }
 

@@ -19,9 +19,9 @@ impl<'a> TripKey<'a> {
     /// Returns the key of the trip that a descriptor names; `None` without a trip id.
     pub fn from_descriptor(trip: &'a TripDescriptor) -> Option<TripKey<'a>> {
         Some(TripKey {
-            trip_id: nonempty_text(&trip.trip_id)?,
-            start_date: nonempty_text(&trip.start_date).unwrap_or_default(),
-            start_time: nonempty_text(&trip.start_time).unwrap_or_default(),
+            trip_id: text_if_nonempty(&trip.trip_id)?,
+            start_date: text_if_nonempty(&trip.start_date).unwrap_or_default(),
+            start_time: text_if_nonempty(&trip.start_time).unwrap_or_default(),
         })
     }
 
@@ -65,11 +65,11 @@ pub fn is_cancelled_extra_trip(update: &TripUpdate) -> bool {
 }
 
 /// Returns a text unless it is empty: producers use both for a missing value.
-pub fn nonempty_text(text: &Option<String>) -> Option<&str> {
+pub fn text_if_nonempty(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
 /// Returns a message's timestamp; 0 counts as missing.
-pub fn nonzero_seconds(timestamp: Option<u64>) -> Option<i64> {
+pub fn timestamp_if_nonzero(timestamp: Option<u64>) -> Option<i64> {
     i64::try_from(timestamp?).ok().filter(|&seconds| seconds > 0)
 }

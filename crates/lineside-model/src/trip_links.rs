@@ -6,28 +6,31 @@ use lineside_formats::gtfs_rt::proto::{TripUpdate, VehiclePosition};
 use smol_str::SmolStr;
 
 use crate::{
-    hashing::{HashSeed, TextMap},
+    hashing::{SeededHashBuilder, TextHashMap},
     record::Record,
-    trip_identity::{TripKey, nonempty_text},
+    trip_identity::{TripKey, text_if_nonempty},
 };
 
 /// The location of a record: its feed's number and its item there.
-pub type RecordLocation = (u16, u32);
+pub type VehicleRecordLocation = (u16, u32);
 
 /// Trip updates and locations of vehicles by trip id.
 #[derive(Debug)]
-pub struct TripLinks {
-    updates: TextMap<SmolStr, Vec<Arc<Record>>>,
-    vehicles: TextMap<SmolStr, Vec<RecordLocation>>,
+pub struct TripRecordIndex {
+    updates: TextHashMap<SmolStr, Vec<Arc<Record>>>,
+    vehicles: TextHashMap<SmolStr, Vec<VehicleRecordLocation>>,
 }
 
-impl TripLinks {
-    pub fn new(seed: HashSeed) -> TripLinks {
-        TripLinks { updates: TextMap::with_hasher(seed), vehicles: TextMap::with_hasher(seed) }
+impl TripRecordIndex {
+    pub fn new(seed: SeededHashBuilder) -> TripRecordIndex {
+        TripRecordIndex {
+            updates: TextHashMap::with_hasher(seed),
+            vehicles: TextHashMap::with_hasher(seed),
+        }
     }
 
     /// Returns the trip update of a vehicle's run.
-    pub fn find_update(&self, vehicle: &VehiclePosition) -> Option<&TripUpdate> {
+    pub fn find_update_of_vehicle(&self, vehicle: &VehiclePosition) -> Option<&TripUpdate> {
         let key = TripKey::from_descriptor(vehicle.trip.as_ref()?)?;
         self.updates.get(key.trip_id)?.iter().find_map(|record| {
             let update = record.trip_update()?;
@@ -38,11 +41,11 @@ impl TripLinks {
     }
 
     /// Returns the locations of a trip's vehicles.
-    pub fn find_vehicles(&self, trip: &str) -> &[RecordLocation] {
+    pub fn vehicle_locations_of_trip(&self, trip: &str) -> &[VehicleRecordLocation] {
         self.vehicles.get(trip).map_or(&[], Vec::as_slice)
     }
 
-    pub fn insert(&mut self, record: &Arc<Record>, location: RecordLocation) {
+    pub fn insert(&mut self, record: &Arc<Record>, location: VehicleRecordLocation) {
         let Some(trip) = record_trip_id(record) else { return };
         if record.vehicle().is_some() {
             self.vehicles.entry(SmolStr::new(trip)).or_default().push(location);
@@ -51,17 +54,22 @@ impl TripLinks {
         }
     }
 
-    pub fn remove(&mut self, record: &Arc<Record>, location: RecordLocation) {
+    pub fn remove(&mut self, record: &Arc<Record>, location: VehicleRecordLocation) {
         let Some(trip) = record_trip_id(record) else { return };
         if record.vehicle().is_some() {
-            remove_link(&mut self.vehicles, trip, |known| *known == location);
+            remove_from_trip(&mut self.vehicles, trip, |known| *known == location);
         } else if record.trip_update().is_some() {
-            remove_link(&mut self.updates, trip, |known| Arc::ptr_eq(known, record));
+            remove_from_trip(&mut self.updates, trip, |known| Arc::ptr_eq(known, record));
         }
     }
 
     /// Replaces `old` by `new`.
-    pub fn replace(&mut self, old: &Arc<Record>, new: &Arc<Record>, location: RecordLocation) {
+    pub fn replace_record(
+        &mut self,
+        old: &Arc<Record>,
+        new: &Arc<Record>,
+        location: VehicleRecordLocation,
+    ) {
         let same_trip = record_trip_id(old) == record_trip_id(new);
         if same_trip && old.vehicle().is_some() {
             return;
@@ -78,10 +86,14 @@ impl TripLinks {
 }
 
 fn record_trip_id(record: &Record) -> Option<&str> {
-    nonempty_text(&record.trip_descriptor()?.trip_id)
+    text_if_nonempty(&record.trip_descriptor()?.trip_id)
 }
 
-fn remove_link<T>(map: &mut TextMap<SmolStr, Vec<T>>, trip: &str, is_match: impl Fn(&T) -> bool) {
+fn remove_from_trip<T>(
+    map: &mut TextHashMap<SmolStr, Vec<T>>,
+    trip: &str,
+    is_match: impl Fn(&T) -> bool,
+) {
     if let Some(all) = map.get_mut(trip) {
         all.retain(|it| !is_match(it));
         if all.is_empty() {

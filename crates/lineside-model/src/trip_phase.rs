@@ -5,11 +5,13 @@ use lineside_formats::{gtfs::Timetable, gtfs_rt::proto::TripUpdate};
 use lineside_sync::UnixMillis;
 
 use crate::{
-    departures::find_run_update,
+    departures::find_best_run_update,
     network_state::NetworkState,
     record::Record,
-    trip_forecast::{CallForecast, ScheduledRun, event_time, parse_gtfs_date, parse_gtfs_time},
-    trip_identity::{TripKey, is_extra_trip, nonempty_text},
+    trip_forecast::{
+        CallForecast, ScheduledRun, parse_gtfs_date, parse_gtfs_time, predicted_event_time,
+    },
+    trip_identity::{TripKey, is_extra_trip, text_if_nonempty},
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ impl NetworkState {
         let key = TripKey::from_descriptor(descriptor)?;
         let now = now.unix_seconds();
         let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
-        update_phase(find_run_update(self, key, now)?.update, timetable, now)
+        phase_from_update(find_best_run_update(self, key, now)?.update, timetable, now)
     }
 }
 
@@ -45,32 +47,36 @@ pub fn find_scheduled_run<'a>(
 }
 
 /// Returns the scheduled start of a run, Unix seconds.
-pub fn run_start(run: ScheduledRun<'_>) -> Option<i64> {
-    run.numbered_calls().next().and_then(|(_, call)| run.scheduled_departure(&call))
+pub fn scheduled_run_start(run: ScheduledRun<'_>) -> Option<i64> {
+    run.calls_with_indexes().next().and_then(|(_, call)| run.scheduled_departure(&call))
 }
 
 /// Returns the start of a trip that the timetable does not have, Unix seconds, as its update states it. Producers drop
 /// past calls, so the first remaining call may be later.
-pub fn descriptor_start(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<i64> {
-    let date = parse_gtfs_date(nonempty_text(&update.trip.start_date)?)?;
-    let seconds = parse_gtfs_time(nonempty_text(&update.trip.start_time)?)?;
+pub fn announced_trip_start(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<i64> {
+    let date = parse_gtfs_date(text_if_nonempty(&update.trip.start_date)?)?;
+    let seconds = parse_gtfs_time(text_if_nonempty(&update.trip.start_time)?)?;
     Some(timetable?.service_time_to_unix(date, seconds))
 }
 
-fn update_phase(update: &TripUpdate, timetable: Option<&Timetable>, now: i64) -> Option<TripPhase> {
+fn phase_from_update(
+    update: &TripUpdate,
+    timetable: Option<&Timetable>,
+    now: i64,
+) -> Option<TripPhase> {
     let (begins, ends) = match find_scheduled_run(update, timetable) {
-        Some(run) => (run_start(run), run_end(run, update)),
+        Some(run) => (scheduled_run_start(run), predicted_run_end(run, update)),
         None if update.stop_time_update.is_empty() && update.delay.is_none() => {
             return Some(TripPhase::Ended);
         }
         None => {
             let mut times = update.stop_time_update.iter().filter_map(|call| {
                 let event = call.departure.as_ref().or(call.arrival.as_ref());
-                event.and_then(|event| event_time(event, None))
+                event.and_then(|event| predicted_event_time(event, None))
             });
             let first = times.next();
             let last = times.next_back().or(first);
-            (descriptor_start(update, timetable).or(first), last)
+            (announced_trip_start(update, timetable).or(first), last)
         }
     };
     match (begins, ends) {
@@ -82,8 +88,8 @@ fn update_phase(update: &TripUpdate, timetable: Option<&Timetable>, now: i64) ->
 }
 
 /// Returns the predicted end of a run, Unix seconds, or the scheduled one.
-fn run_end(run: ScheduledRun<'_>, update: &TripUpdate) -> Option<i64> {
-    let (index, last) = run.numbered_calls().last()?;
+fn predicted_run_end(run: ScheduledRun<'_>, update: &TripUpdate) -> Option<i64> {
+    let (index, last) = run.calls_with_indexes().last()?;
     match run.forecast_call(update, index) {
         CallForecast::Predicted { departure, .. } => Some(departure),
         CallForecast::Skipped | CallForecast::Unknown => run.scheduled_arrival(&last),

@@ -17,21 +17,23 @@ use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
 use crate::{
-    departures::{RunUpdate, find_run_update, format_gtfs_time},
+    departures::{TripRunUpdate, find_best_run_update, format_gtfs_time},
     feed_id::FeedId,
     limits::TRIP_CALLS_MAX,
     network_state::NetworkState,
     record::{DepartureStatus, Record, RecordKind},
     service_date::nearest_service_date,
-    trip_forecast::{CallForecast, ScheduledRun, clamp_to_i32, parse_gtfs_date, parse_gtfs_time},
+    trip_forecast::{
+        CallForecast, ScheduledRun, parse_gtfs_date, parse_gtfs_time, saturate_to_i32,
+    },
     trip_identity::{
-        TripKey, format_gtfs_date, is_cancelled_extra_trip, is_extra_trip, nonempty_text,
+        TripKey, format_gtfs_date, is_cancelled_extra_trip, is_extra_trip, text_if_nonempty,
     },
 };
 
 /// The run of a trip to find.
 #[derive(Clone, Copy, Debug)]
-pub struct TripQuery<'a> {
+pub struct TripRunQuery<'a> {
     /// `trip_id`.
     pub trip_id: &'a str,
     /// The service date; if absent, the date of the run nearest to now.
@@ -110,14 +112,14 @@ impl NetworkState {
     /// Returns [`TripNotFound`] if the trip is unknown or does not run on the date.
     pub fn find_trip_run(
         &self,
-        query: TripQuery<'_>,
+        query: TripRunQuery<'_>,
         now: UnixMillis,
     ) -> Result<TripRun, TripNotFound> {
         let now = now.unix_seconds();
         let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
         let scheduled = timetable.and_then(|it| Some((it, it.find_trip(query.trip_id)?)));
         let Some((timetable, trip)) = scheduled else {
-            return self.find_extra_run(query, timetable);
+            return self.find_extra_trip_run(query, timetable);
         };
         let date = query.date.unwrap_or_else(|| nearest_service_date(timetable, trip, now));
         let start = query.start_time.filter(|_| timetable.trip(trip).has_frequencies);
@@ -126,54 +128,56 @@ impl NetworkState {
         let key =
             TripKey { trip_id: query.trip_id, start_date: &start_date, start_time: &start_time };
         // Boards do the same: a cancellation remains valid, outdated predictions do not.
-        let run_update = find_run_update(self, key, now)
+        let run_update = find_best_run_update(self, key, now)
             .filter(|said| !said.is_out_of_date(now) || is_trip_cancelled(said.update));
         if let Some(run_update) =
             run_update.as_ref().filter(|run_update| is_extra_trip(&run_update.update.trip))
         {
-            return Ok(self.build_announced_run(
+            return Ok(self.build_extra_trip_run(
                 run_update.update,
                 run_update.feed,
                 Some(timetable),
             ));
         }
         if !timetable.is_service_active(timetable.trip(trip).service, date) {
-            let has_date = TripQuery { date: Some(date), ..query };
+            let has_date = TripRunQuery { date: Some(date), ..query };
             return self
-                .find_extra_run(has_date, Some(timetable))
+                .find_extra_trip_run(has_date, Some(timetable))
                 .map_err(|_| TripNotFound::NotOnDate);
         }
         let run = ScheduledRun::new(timetable, trip, date, start);
         let mut shown =
-            build_scheduled_run(run, trip, date, start_time.clone(), run_update.as_ref());
+            build_scheduled_trip_run(run, trip, date, start_time.clone(), run_update.as_ref());
         shown.vehicle = self.find_vehicle_of_trip(key);
         Ok(shown)
     }
 
     /// Finds a trip that only realtime feeds have.
-    fn find_extra_run(
+    fn find_extra_trip_run(
         &self,
-        query: TripQuery<'_>,
+        query: TripRunQuery<'_>,
         timetable: Option<&Timetable>,
     ) -> Result<TripRun, TripNotFound> {
         let date = query.date.map(format_gtfs_date);
         let is_on_date = |update: &TripUpdate| {
-            let start_date = nonempty_text(&update.trip.start_date);
-            let start = nonempty_text(&update.trip.start_time).and_then(parse_gtfs_time);
+            let start_date = text_if_nonempty(&update.trip.start_date);
+            let start = text_if_nonempty(&update.trip.start_time).and_then(parse_gtfs_time);
             date.as_deref()
                 .zip(start_date)
                 .is_none_or(|(requested_date, start_date)| requested_date == start_date)
                 && query.start_time.zip(start).is_none_or(|(wanted, start)| wanted == start)
         };
         let extra = self.feeds.iter().flat_map(|feed| {
-            let records = feed.tables.trip_updates.extra_trips();
+            let records = feed.tables.trip_updates.extra_trip_records();
             let named = feed.tables.trip_updates.records_by_trip(query.trip_id);
             records.chain(named).filter_map(move |record| Some((&feed.id, record.trip_update()?)))
         });
         let mut found = Err(TripNotFound::UnknownTrip);
-        for (feed, update) in extra.filter(|(_, update)| has_trip_name(update, query.trip_id)) {
+        for (feed, update) in
+            extra.filter(|(_, update)| is_update_of_added_trip(update, query.trip_id))
+        {
             if is_on_date(update) {
-                return Ok(self.build_announced_run(update, feed, timetable));
+                return Ok(self.build_extra_trip_run(update, feed, timetable));
             }
             found = Err(TripNotFound::NotOnDate);
         }
@@ -181,7 +185,7 @@ impl NetworkState {
     }
 
     /// Builds a trip from the calls that a trip update announces.
-    fn build_announced_run(
+    fn build_extra_trip_run(
         &self,
         update: &TripUpdate,
         feed: &FeedId,
@@ -191,20 +195,21 @@ impl NetworkState {
         let calls = update.stop_time_update.iter();
         let calls: Vec<TripCall> = calls
             .take(TRIP_CALLS_MAX)
-            .map(|call| build_announced_call(call, timetable, is_cancelled))
+            .map(|call| build_extra_trip_call(call, timetable, is_cancelled))
             .collect();
         let own = update.trip_properties.as_ref();
         let last = calls.last().and_then(|call| Some(timetable?.stop(call.stop?).name));
-        let headsign = own.and_then(|own| nonempty_text(&own.trip_headsign)).or(last);
-        let trip_id =
-            own.and_then(|own| nonempty_text(&own.trip_id)).or(nonempty_text(&update.trip.trip_id));
+        let headsign = own.and_then(|own| text_if_nonempty(&own.trip_headsign)).or(last);
+        let trip_id = own
+            .and_then(|own| text_if_nonempty(&own.trip_id))
+            .or(text_if_nonempty(&update.trip.trip_id));
         TripRun {
             trip_id: trip_id.map(SmolStr::new).unwrap_or_default(),
-            date: nonempty_text(&update.trip.start_date).and_then(parse_gtfs_date),
-            start_time: nonempty_text(&update.trip.start_time)
+            date: text_if_nonempty(&update.trip.start_date).and_then(parse_gtfs_date),
+            start_time: text_if_nonempty(&update.trip.start_time)
                 .map(SmolStr::new)
                 .unwrap_or_default(),
-            route_id: nonempty_text(&update.trip.route_id).map(SmolStr::new),
+            route_id: text_if_nonempty(&update.trip.route_id).map(SmolStr::new),
             headsign: headsign.filter(|name| !name.is_empty()).map(SmolStr::new),
             is_scheduled: false,
             is_cancelled,
@@ -217,8 +222,9 @@ impl NetworkState {
     }
 
     fn find_vehicle_of_trip(&self, key: TripKey<'_>) -> Option<Arc<Record>> {
-        let vehicles =
-            self.records_by_trip(key.trip_id).filter(|record| record.kind == RecordKind::Vehicle);
+        let vehicles = self
+            .realtime_records_by_trip(key.trip_id)
+            .filter(|record| record.kind == RecordKind::Vehicle);
         let is_its = |record: &&Arc<Record>| {
             record
                 .trip_descriptor()
@@ -230,17 +236,17 @@ impl NetworkState {
 }
 
 /// Returns true if a trip update is about an added trip with this id.
-fn has_trip_name(update: &TripUpdate, trip_id: &str) -> bool {
-    let own = update.trip_properties.as_ref().and_then(|own| nonempty_text(&own.trip_id));
-    own.or(nonempty_text(&update.trip.trip_id)) == Some(trip_id)
+fn is_update_of_added_trip(update: &TripUpdate, trip_id: &str) -> bool {
+    let own = update.trip_properties.as_ref().and_then(|own| text_if_nonempty(&own.trip_id));
+    own.or(text_if_nonempty(&update.trip.trip_id)) == Some(trip_id)
 }
 
-fn build_scheduled_run(
+fn build_scheduled_trip_run(
     run: ScheduledRun<'_>,
     trip: TripIdx,
     date: Date,
     start_time: SmolStr,
-    run_update: Option<&RunUpdate<'_>>,
+    run_update: Option<&TripRunUpdate<'_>>,
 ) -> TripRun {
     let timetable = run.timetable;
     let row = timetable.trip(trip);
@@ -248,14 +254,14 @@ fn build_scheduled_run(
     let n_calls = timetable.trip_stop_times(trip).len();
     let update = run_update.map(|run_update| run_update.update).filter(|_| !is_cancelled);
     let mut forecasts = update.map(|update| run.forecast_calls(update)).into_iter().flatten();
-    let calls = run.numbered_calls().take(TRIP_CALLS_MAX).map(|(_, call)| {
+    let calls = run.calls_with_indexes().take(TRIP_CALLS_MAX).map(|(_, call)| {
         let mut shown = build_scheduled_call(run, &call);
         if is_cancelled {
             shown.status = DepartureStatus::Cancelled;
         } else if let Some((forecast, own)) = forecasts.next() {
             apply_forecast(&mut shown, forecast);
             if let Some(own) = own {
-                apply_platform(&mut shown, own, Some(timetable));
+                apply_assigned_platform(&mut shown, own, Some(timetable));
             }
         }
         shown
@@ -313,12 +319,12 @@ fn apply_forecast(shown: &mut TripCall, forecast: CallForecast) {
 }
 
 /// Returns a call of an added trip.
-fn build_announced_call(
+fn build_extra_trip_call(
     call: &StopTimeUpdate,
     timetable: Option<&Timetable>,
     is_cancelled: bool,
 ) -> TripCall {
-    let stop_id = nonempty_text(&call.stop_id).unwrap_or_default();
+    let stop_id = text_if_nonempty(&call.stop_id).unwrap_or_default();
     let stop = timetable.and_then(|timetable| timetable.find_stop(stop_id));
     let event = call.departure.as_ref().or(call.arrival.as_ref());
     let expected = event.and_then(|event| event.time).filter(|time| *time > 0);
@@ -344,25 +350,31 @@ fn build_announced_call(
         arrival: announced(call.arrival.as_ref()),
         scheduled,
         expected,
-        delay: expected.zip(scheduled).map(|(expected, planned)| clamp_to_i32(expected - planned)),
+        delay: expected
+            .zip(scheduled)
+            .map(|(expected, planned)| saturate_to_i32(expected - planned)),
         status,
     };
-    apply_platform(&mut shown, call, timetable);
+    apply_assigned_platform(&mut shown, call, timetable);
     shown
 }
 
 /// Replaces the scheduled platform by the one assigned to a call.
-fn apply_platform(shown: &mut TripCall, call: &StopTimeUpdate, timetable: Option<&Timetable>) {
+fn apply_assigned_platform(
+    shown: &mut TripCall,
+    call: &StopTimeUpdate,
+    timetable: Option<&Timetable>,
+) {
     let Some(properties) = &call.stop_time_properties else { return };
     let before = shown.platform.clone();
-    let assigned = nonempty_text(&properties.assigned_stop_id);
+    let assigned = text_if_nonempty(&properties.assigned_stop_id);
     let assigned = timetable.and_then(|it| Some((it, it.find_stop(assigned?)?)));
     if let Some((timetable, stop)) = assigned {
         shown.stop_id = SmolStr::new(timetable.stop(stop).id);
         shown.stop = Some(stop);
         shown.platform = platform_code(timetable, stop);
     }
-    if let Some(name) = nonempty_text(&properties.platform) {
+    if let Some(name) = text_if_nonempty(&properties.platform) {
         shown.platform = Some(SmolStr::new(name));
     }
     shown.scheduled_platform = before.filter(|before| shown.platform.as_ref() != Some(before));
@@ -413,9 +425,9 @@ mod tests {
         let trip = timetable.find_trip("t").unwrap();
         let date = Date::constant(2026, 11, 23);
         let feed = FeedId::new("live").unwrap();
-        let run_update = RunUpdate { feed: &feed, update, made_at: 0, message_at: None };
+        let run_update = TripRunUpdate { feed: &feed, update, made_at: 0, message_at: None };
         let run = ScheduledRun::new(&timetable, trip, date, None);
-        build_scheduled_run(run, trip, date, SmolStr::default(), Some(&run_update))
+        build_scheduled_trip_run(run, trip, date, SmolStr::default(), Some(&run_update))
     }
 
     #[test]
@@ -463,7 +475,7 @@ mod tests {
         let dataset = Some(Arc::new(dataset));
         let state = NetworkState { dataset, ..NetworkState::new(&[feed], now) };
         let find_run = |trip_id, date| {
-            state.find_trip_run(TripQuery { trip_id, date: Some(date), start_time: None }, now)
+            state.find_trip_run(TripRunQuery { trip_id, date: Some(date), start_time: None }, now)
         };
         let (monday, sunday) = (Date::constant(2026, 11, 23), Date::constant(2026, 11, 22));
         assert_eq!(find_run("none", monday).err(), Some(TripNotFound::UnknownTrip));

@@ -4,7 +4,7 @@ use lineside_formats::{Format, FormatKind};
 use maud::{Markup, html};
 
 use super::{report, words};
-use crate::layout::render_fold;
+use crate::layout::render_foldable_section;
 
 /// Renders the section with all addresses of the feed. A feed of alerts has no delays.
 pub(super) fn render_feed_urls_card(
@@ -23,7 +23,7 @@ pub(super) fn render_feed_urls_card(
             }
         }
     };
-    render_fold("addresses", "Addresses", &html! { (note) }, false, &body)
+    render_foldable_section("addresses", "Addresses", &html! { (note) }, false, &body)
 }
 
 fn list_feed_urls(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
@@ -42,7 +42,7 @@ fn list_feed_urls(id: &str, format: Option<Format>) -> Vec<(&'static str, String
     if format.is_some_and(|it| !it.is_raw()) {
         paths.extend([
             ("Its report as JSON", format!("/api/v1/feeds/{id}/report")),
-            ("A badge of its report", report::badge_address(id)),
+            ("A badge of its report", report::report_badge_url(id)),
         ]);
     }
     match format.map(Format::kind) {

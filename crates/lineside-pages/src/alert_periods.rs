@@ -17,10 +17,9 @@ pub(super) fn render_periods_and_link(
     now: i64,
     zone: &TimeZone,
 ) -> Markup {
-    let url = alert
-        .url
-        .as_ref()
-        .and_then(|url| languages.pick_best(&url.translation, |it| it.language.as_deref()));
+    let url = alert.url.as_ref().and_then(|url| {
+        languages.pick_best_translation(&url.translation, |it| it.language.as_deref())
+    });
     let url = url.map(|url| url.text.as_str()).filter(|url| is_http_url(url));
     html! {
         (render_periods(alert, now, zone))

@@ -31,7 +31,7 @@ impl AlertFeedStatus {
             Self::None
         } else if sources.peek().is_none() {
             Self::WithoutAlerts
-        } else if sources.any(|feed| !feed.status().state.is_trouble()) {
+        } else if sources.any(|feed| !feed.status().state.is_problem_state()) {
             Self::Current
         } else {
             Self::Outdated

@@ -69,7 +69,7 @@ fn pick_translation(
     text: &proto::TranslatedString,
     languages: &PreferredLanguages,
 ) -> Option<LocalizedText> {
-    let best = languages.pick_best(&text.translation, |it| it.language.as_deref())?;
+    let best = languages.pick_best_translation(&text.translation, |it| it.language.as_deref())?;
     let language = best.language.clone().filter(|language| !language.is_empty());
     Some(LocalizedText { text: best.text.clone(), language })
 }

@@ -65,9 +65,9 @@ pub(super) fn find_for_stop(
     let routes: BTreeSet<RouteIdx> =
         members.iter().flat_map(|stop| timetable.routes_at_stop(*stop)).collect();
     let routes: Vec<Route<'_>> = routes.into_iter().map(|route| timetable.route(route)).collect();
-    let stop_alerts = state.alerts_by_stop(timetable.stop(stop).id);
+    let stop_alerts = state.alerts_affecting_stop(timetable.stop(stop).id);
     let routes_alerts = routes.iter().flat_map(|route| {
-        let route_alerts = state.records_by_route(route.id);
+        let route_alerts = state.realtime_records_by_route(route.id);
         route_alerts
             .filter(|it| it.alert().is_some_and(|alert| affects_whole_route(alert, route.id)))
     });
@@ -103,7 +103,8 @@ pub(super) fn filter_alerts_for_route(
 ) -> Vec<AlertSummary> {
     let route = timetable.route(route);
     let routes = [route];
-    let route_alerts = with_specificity(AlertSpecificity::Itself, state.records_by_route(route.id));
+    let route_alerts =
+        with_specificity(AlertSpecificity::Itself, state.realtime_records_by_route(route.id));
     let network_alerts = with_specificity(
         AlertSpecificity::AllLines,
         find_agency_or_mode_alerts(state, timetable, &routes),

@@ -136,7 +136,7 @@ async fn serve_file(
     let Some(file) = file else { return Refusal::UnknownPath.into_response() };
     let body = into_bytes(file.data);
     let kind = HeaderValue::from_static(media_type(name));
-    Representation::new(kind, body).fresh_for(FRESH_FOR).into_reply(preferences, app).await
+    Representation::new(kind, body).with_freshness(FRESH_FOR).into_reply(preferences, app).await
 }
 
 fn into_bytes(data: Cow<'static, [u8]>) -> Bytes {

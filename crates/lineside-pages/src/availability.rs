@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use lineside_ingest::{
-    ArchiveError, ArchiveSpan, FailureCode, FeedAvailability, FeedId, FeedStatePeriod, FeedStatus,
-    PollArchive, PollFailure, PollQuery, PollRecord, ServingState, SourceState, StateStretch,
+    ArchiveError, ArchiveSpan, FailureCode, FeedAvailabilityTimelines, FeedId, FeedStatePeriod,
+    FeedStatus, PollArchive, PollFailure, PollQuery, PollRecord, ServedContentState,
+    SourceAvailability, StatePeriod,
 };
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
 use super::{states, words};
-use crate::layout::render_fold;
+use crate::layout::render_foldable_section;
 
 /// Failed polls that the page lists; the API returns all of them.
 const FAILED_SHOWN_MAX: usize = 10;
@@ -33,7 +34,7 @@ const VISIBLE_PARTS: i64 = 300;
 /// The past of a feed as shown on its page.
 #[derive(Debug)]
 pub(super) struct AvailabilityHistory {
-    spans: Vec<FeedAvailability>,
+    spans: Vec<FeedAvailabilityTimelines>,
     failed: Vec<PollRecord>,
     incidents: Vec<FeedStatePeriod>,
 }
@@ -48,11 +49,11 @@ impl AvailabilityHistory {
         let from = ArchiveSpan::Month.first_bin_start(now);
         let failed = PollQuery { from, only_failed: true, offset: 0, limit: FAILED_SHOWN_MAX };
         let spans = ArchiveSpan::ALL
-            .map(|span| FeedAvailability::read_from_archive(archive, feed, span, now));
+            .map(|span| FeedAvailabilityTimelines::read_from_archive(archive, feed, span, now));
         Ok(Self {
             spans: spans.into_iter().collect::<Result<_, _>>()?,
             failed: archive.list_polls(feed, failed)?,
-            incidents: archive.list_incidents(feed, from, INCIDENTS_SHOWN_MAX)?,
+            incidents: archive.list_feed_state_periods(feed, from, INCIDENTS_SHOWN_MAX)?,
         })
     }
 
@@ -99,7 +100,7 @@ pub(super) fn render_availability_card(
                 div.card-body.stack {
                     @for span in past.spans.iter().filter(|span| !records_span_under_day(span)) { (render_timelines_for_span(span, zone)) }
                     @if let Some(since) = past.spans.last().and_then(first_record_time) {
-                        p.soft.small { "Recorded since " (words::render_time(since, zone)) "." }
+                        p.soft.small { "Recorded since " (words::render_time_with_zone(since, zone)) "." }
                     }
                     (render_legend())
                 }
@@ -114,31 +115,31 @@ pub(super) fn render_availability_card(
         }
     };
     let note = past.map(AvailabilityHistory::describe_last_day_requests).unwrap_or_default();
-    render_fold("availability", "Availability", &html! { (note) }, false, &body)
+    render_foldable_section("availability", "Availability", &html! { (note) }, false, &body)
 }
 
 /// Returns the beginning of the records, if it is within the span: before it the source was off.
-fn first_record_time(shown: &FeedAvailability) -> Option<UnixMillis> {
-    let first = shown.source.first().filter(|first| first.state == SourceState::Off)?;
+fn first_record_time(shown: &FeedAvailabilityTimelines) -> Option<UnixMillis> {
+    let first = shown.source.first().filter(|first| first.state == SourceAvailability::Off)?;
     (shown.source.len() > 1).then_some(first.until)
 }
 
 /// Returns true if the records of a month are shorter than a day, so that the shorter span shows all of them.
-fn records_span_under_day(shown: &FeedAvailability) -> bool {
-    let day = i64::try_from(ArchiveSpan::Day.total_length().as_millis()).unwrap_or(i64::MAX);
+fn records_span_under_day(shown: &FeedAvailabilityTimelines) -> bool {
+    let day = i64::try_from(ArchiveSpan::Day.total_duration().as_millis()).unwrap_or(i64::MAX);
     shown.span == ArchiveSpan::Month
         && first_record_time(shown).is_some_and(|strip_start| shown.until.0 - strip_start.0 < day)
 }
 
 /// Returns the start of a span's axis: a first day is drawn from its first record.
-fn axis_start(shown: &FeedAvailability) -> UnixMillis {
+fn axis_start(shown: &FeedAvailabilityTimelines) -> UnixMillis {
     match shown.span {
         ArchiveSpan::Day => first_record_time(shown).unwrap_or(shown.from),
         ArchiveSpan::Month => shown.from,
     }
 }
 
-fn render_timelines_for_span(shown: &FeedAvailability, zone: &TimeZone) -> Markup {
+fn render_timelines_for_span(shown: &FeedAvailabilityTimelines, zone: &TimeZone) -> Markup {
     let title = match shown.span {
         ArchiveSpan::Day if first_record_time(shown).is_some() => "Since the first record",
         ArchiveSpan::Day => "The last 24 hours",
@@ -149,7 +150,7 @@ fn render_timelines_for_span(shown: &FeedAvailability, zone: &TimeZone) -> Marku
             h3 { (title) }
             (render_state_timeline("Source", shown, &shown.source, source_bar_style, &describe_source_availability(shown)))
             (render_state_timeline("Served", shown, &shown.serving, serving_bar_style, &describe_served_data(shown)))
-            p.strip-ends.soft.small { (words::render_time(axis_start(shown), zone)) span { "now" } }
+            p.strip-ends.soft.small { (words::render_time_with_zone(axis_start(shown), zone)) span { "now" } }
         }
     }
 }
@@ -157,8 +158,8 @@ fn render_timelines_for_span(shown: &FeedAvailability, zone: &TimeZone) -> Marku
 /// Renders a timeline, its description, and the description again for screen readers.
 fn render_state_timeline<S: Copy>(
     name: &str,
-    shown: &FeedAvailability,
-    stretches: &[StateStretch<S>],
+    shown: &FeedAvailabilityTimelines,
+    stretches: &[StatePeriod<S>],
     sign: fn(S) -> (&'static str, u32),
     label: &str,
 ) -> Markup {
@@ -194,29 +195,29 @@ fn render_state_timeline<S: Copy>(
 }
 
 /// Returns the class and the height of a bar.
-fn source_bar_style(state: SourceState) -> (&'static str, u32) {
+fn source_bar_style(state: SourceAvailability) -> (&'static str, u32) {
     match state {
-        SourceState::Answered => ("good", HEIGHT),
-        SourceState::Mixed => ("warn", 8),
-        SourceState::Failed => ("bad", 4),
-        SourceState::Paused | SourceState::Off => ("off", 1),
-        SourceState::Unknown => ("unknown", 1),
+        SourceAvailability::Answered => ("good", HEIGHT),
+        SourceAvailability::Mixed => ("warn", 8),
+        SourceAvailability::Failed => ("bad", 4),
+        SourceAvailability::Paused | SourceAvailability::Off => ("off", 1),
+        SourceAvailability::Unknown => ("unknown", 1),
     }
 }
 
-fn serving_bar_style(state: ServingState) -> (&'static str, u32) {
+fn serving_bar_style(state: ServedContentState) -> (&'static str, u32) {
     match state {
-        ServingState::Fresh => ("good", HEIGHT),
-        ServingState::Stale => ("warn", 8),
-        ServingState::Mixed => ("bad", 5),
-        ServingState::Nothing => ("bad", 3),
-        ServingState::Off => ("off", 1),
-        ServingState::Unknown => ("unknown", 1),
+        ServedContentState::Fresh => ("good", HEIGHT),
+        ServedContentState::Stale => ("warn", 8),
+        ServedContentState::Mixed => ("bad", 5),
+        ServedContentState::Nothing => ("bad", 3),
+        ServedContentState::Off => ("off", 1),
+        ServedContentState::Unknown => ("unknown", 1),
     }
 }
 
 /// Describes how many requests were answered.
-fn describe_answered_requests(shown: &FeedAvailability) -> String {
+fn describe_answered_requests(shown: &FeedAvailabilityTimelines) -> String {
     let polls: u64 = shown.source.iter().map(|stretch| stretch.polls).sum();
     let failed: u64 = shown.source.iter().map(|stretch| stretch.failed).sum();
     match (polls, failed) {
@@ -231,39 +232,40 @@ fn describe_answered_requests(shown: &FeedAvailability) -> String {
     }
 }
 
-fn describe_source_availability(shown: &FeedAvailability) -> String {
+fn describe_source_availability(shown: &FeedAvailabilityTimelines) -> String {
     let mut source_text = describe_answered_requests(shown);
-    let paused = seconds_in(&shown.source, |state| state == SourceState::Paused);
+    let paused = seconds_in(&shown.source, |state| state == SourceAvailability::Paused);
     if paused > 0 {
-        source_text = format!("{source_text}; paused for {}", words::format_span(paused));
+        source_text = format!("{source_text}; paused for {}", words::describe_duration(paused));
     }
     // Before the first record there was no server that could be off.
     let before = first_record_time(shown)
         .map_or(0, |strip_start| strip_start.duration_since(shown.from).as_secs());
-    let off = seconds_in(&shown.source, |state| state == SourceState::Off).saturating_sub(before);
+    let off =
+        seconds_in(&shown.source, |state| state == SourceAvailability::Off).saturating_sub(before);
     if off > 0 && shown.source.len() > 1 {
-        source_text = format!("{source_text}; server off for {}", words::format_span(off));
+        source_text = format!("{source_text}; server off for {}", words::describe_duration(off));
     }
     source_text
 }
 
-fn describe_served_data(shown: &FeedAvailability) -> String {
+fn describe_served_data(shown: &FeedAvailabilityTimelines) -> String {
     let kinds = [
-        ("newest reply", ServingState::Fresh),
-        ("last good data", ServingState::Stale),
-        ("partly no data", ServingState::Mixed),
-        ("no data", ServingState::Nothing),
+        ("newest reply", ServedContentState::Fresh),
+        ("last good data", ServedContentState::Stale),
+        ("partly no data", ServedContentState::Mixed),
+        ("no data", ServedContentState::Nothing),
     ];
     let parts = kinds.into_iter().filter_map(|(word, kind)| {
         let seconds = seconds_in(&shown.serving, |state| state == kind);
-        (seconds > 0).then(|| format!("{word} for {}", words::format_span(seconds)))
+        (seconds > 0).then(|| format!("{word} for {}", words::describe_duration(seconds)))
     });
     let parts: Vec<String> = parts.collect();
     if parts.is_empty() { "nothing yet".to_owned() } else { parts.join(", ") }
 }
 
 /// Returns the seconds of the stretches in matching states.
-fn seconds_in<S: Copy>(stretches: &[StateStretch<S>], is_met: impl Fn(S) -> bool) -> u64 {
+fn seconds_in<S: Copy>(stretches: &[StatePeriod<S>], is_met: impl Fn(S) -> bool) -> u64 {
     let lengths = stretches.iter().filter(|stretch| is_met(stretch.state));
     lengths.map(|stretch| stretch.until.duration_since(stretch.from).as_secs()).sum()
 }
@@ -306,10 +308,10 @@ fn render_incidents(incidents: &[FeedStatePeriod], zone: &TimeZone) -> Markup {
                 ul {
                     @for incident in incidents {
                         li {
-                            (states::render_static_sign(incident.state)) " "
-                            (words::render_time(incident.began, zone)) " to "
+                            (states::render_static_state(incident.state)) " "
+                            (words::render_time_with_zone(incident.began, zone)) " to "
                             @match incident.ended {
-                                Some(ended) => (words::render_time(ended, zone)),
+                                Some(ended) => (words::render_time_with_zone(ended, zone)),
                                 None => "now",
                             }
                             ": " (incident.reason)
@@ -329,13 +331,13 @@ fn render_failed_polls(polls: &[PollRecord], zone: &TimeZone) -> Markup {
                 ul {
                     @for poll in polls {
                         li {
-                            (words::render_time(poll.at, zone)) ": "
+                            (words::render_time_with_zone(poll.at, zone)) ": "
                             @if let Some(failure) = &poll.failure {
                                 (failure.message)
                                 " " span.mono.small { "(" (poll.outcome) ")" }
                                 span.soft { " (" (describe_poll_failure(poll, failure)) ")" }
                                 @if let Some(head) = &failure.head {
-                                    details { summary { (words::response_heading(failed_in_converter(poll))) } pre.mono.small { (head) } }
+                                    details { summary { (words::failed_poll_text_heading(failed_in_converter(poll))) } pre.mono.small { (head) } }
                                 }
                             }
                         }
@@ -355,7 +357,7 @@ fn failed_in_converter(poll: &PollRecord) -> bool {
 fn describe_poll_failure(poll: &PollRecord, failure: &PollFailure) -> String {
     let mut text = failure
         .phase
-        .map(|phase| format!("{}, ", words::describe_phase(phase)))
+        .map(|phase| format!("{}, ", words::describe_fetch_phase(phase)))
         .unwrap_or_default();
     text += &format!("after {:.1} s", poll.took.as_secs_f64());
     if poll.bytes > 0 {
@@ -368,7 +370,7 @@ fn describe_poll_failure(poll: &PollRecord, failure: &PollFailure) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use lineside_ingest::{FeedState, FetchPhase, MemoryArchive, ServedContent};
+    use lineside_ingest::{FeedState, FetchPhase, MemoryArchive, ServedContentFreshness};
     use lineside_sync::{Clock as _, SimulatedClock};
 
     use super::*;
@@ -419,12 +421,16 @@ mod tests {
                     status: Some(502),
                     head: Some("<h1>Bad</h1>".to_owned()),
                 }),
-                serving: if failed { ServedContent::Stale } else { ServedContent::Fresh },
+                serving: if failed {
+                    ServedContentFreshness::Stale
+                } else {
+                    ServedContentFreshness::Fresh
+                },
             };
             archive.record_poll(&feed, poll);
-            clock.advance(Duration::from_secs(60));
+            clock.advance_time(Duration::from_secs(60));
         }
-        archive.begin_state(&feed, FeedState::Stale, "http_502", clock.wall_time());
+        archive.record_feed_state_change(&feed, FeedState::Stale, "http_502", clock.wall_time());
         let past = AvailabilityHistory::from_archive(&archive, &feed, clock.wall_time()).unwrap();
         let text = render_availability_card("city", Some(&past), &TimeZone::UTC).into_string();
         assert!(text.contains("aria-label=\"Source: 1 of 10 requests failed\""));

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use lineside_formats::gtfs::{Route, StopIdx, Timetable};
 use lineside_http::app::App;
 use lineside_http::delays::VehicleNoun;
-use lineside_http::{EmbeddableReply, QueryParameters, Refusal, lookup};
+use lineside_http::{EmbeddableReplyMarker, QueryParameters, Refusal, lookup};
 use lineside_hub::encode_segment;
 use lineside_ingest::limits::STOP_DELAYS_MAX;
 use lineside_ingest::{Departure, DepartureStatus, FeedState, Network};
@@ -26,7 +26,7 @@ use super::favourites::{self, FavouriteKind};
 use super::layout::{self, NavSection, PageLayout};
 use super::{badge, nearby_stops, network_page, states, words};
 use crate::links;
-use crate::links::board_address;
+use crate::links::departure_board_url;
 use crate::network_names;
 use crate::not_found;
 
@@ -43,17 +43,20 @@ pub(super) async fn get_board(
 ) -> Response {
     let options = BoardOptions::from_request(&parameters, &headers);
     let is_embedded = options.is_embedded;
-    let (network, dataset) = match network_page::find_network(&app, &feed) {
+    let (network, dataset) = match network_page::find_network_and_schedule(&app, &feed) {
         Ok(named) => named,
-        Err(refusal) => return not_found::refusal_page(&refusal, is_embedded),
+        Err(refusal) => return not_found::reply_with_refusal_page(&refusal, is_embedded),
     };
     let timetable = &dataset.timetable;
     let Some(stop) = timetable.find_stop(&stop_id) else {
         let (feed, stop) = (lookup::shorten_id(&feed), lookup::shorten_id(&stop_id));
-        return not_found::refusal_page(&Refusal::UnknownStop { feed, stop }, is_embedded);
+        return not_found::reply_with_refusal_page(
+            &Refusal::UnknownStop { feed, stop },
+            is_embedded,
+        );
     };
     let mut board = DepartureBoard::for_stop(&app, &network, timetable, stop, options);
-    board.nearby = nearby_stops::render_namesakes(network.id().as_str(), &dataset, stop);
+    board.nearby = nearby_stops::render_same_name_stops(network.id().as_str(), &dataset, stop);
     let mut page = PageLayout::new(&board.title, NavSection::Networks);
     page.description = Some(format!("The next departures from {}, in real time.", board.title));
     page.scripts = &["board.js", favourites::SCRIPT];
@@ -61,9 +64,9 @@ pub(super) async fn get_board(
     page.refresh = Some(REFRESH_S);
     page.is_embedded = is_embedded;
     page.alternates.push(("application/json", board.departures_api_url()));
-    let mut reply = network_page::reply_with_page(&page, &board.render_board());
+    let mut reply = network_page::reply_with_localized_page(&page, &board.render_board());
     if is_embedded {
-        reply.extensions_mut().insert(EmbeddableReply);
+        reply.extensions_mut().insert(EmbeddableReplyMarker);
     }
     reply
 }
@@ -94,7 +97,7 @@ impl<'a> DepartureBoard<'a> {
         stop: StopIdx,
         options: BoardOptions,
     ) -> Self {
-        let now = network.data_now().0.div_euclid(1000);
+        let now = network.data_time_now().0.div_euclid(1000);
         let at = timetable.stop(stop);
         let title = match at.platform_code {
             Some(platform) if !at.name.is_empty() => format!("{}, platform {platform}", at.name),
@@ -145,7 +148,7 @@ impl<'a> DepartureBoard<'a> {
     }
 
     fn departures_api_url(&self) -> String {
-        let id = links::path_segment(self.timetable.stop(self.stop).id);
+        let id = links::encode_path_segment(self.timetable.stop(self.stop).id);
         format!("/api/v1/stops/{}/{id}/departures", self.network_id())
     }
 
@@ -153,7 +156,7 @@ impl<'a> DepartureBoard<'a> {
         html! {
             div.page {
                 (self.render_board_heading())
-                (network_page::render_timetable_end(self.network))
+                (network_page::render_timetable_validity_notice(self.network))
                 (self.render_unreliable_data_notice())
                 (alerts::render_alerts(&self.alerts))
                 @if !self.options.is_embedded { (self.render_line_and_platform_choice()) }
@@ -166,8 +169,8 @@ impl<'a> DepartureBoard<'a> {
                 (self.render_lines_without_departures())
                 @if !self.options.is_embedded { (self.nearby) }
                 @if !self.options.is_embedded { (self.render_source_feeds()) }
-                (states::render_templates())
-                (layout::render_data_island("board-data", &self.page_script_data()))
+                (states::render_state_templates())
+                (layout::render_script_data("board-data", &self.page_script_data()))
             }
         }
     }
@@ -183,7 +186,7 @@ impl<'a> DepartureBoard<'a> {
     }
 
     fn timetable_has_ended(&self) -> bool {
-        network_page::last_service_day(self.network).is_some()
+        network_page::ended_timetable_last_day(self.network).is_some()
     }
 
     /// Returns the lines of a board of the present without known departures, once the timetable has ended. On a board
@@ -203,7 +206,7 @@ impl<'a> DepartureBoard<'a> {
 
     /// Renders the explanation of rows that replace the timetable.
     fn render_unmatched_trips_note(&self) -> Markup {
-        let is_unmatched = self.network.state().has_unmatched_trips();
+        let is_unmatched = self.network.state().has_feed_without_matches();
         let is_live = self.departures.iter().any(|it| it.status == DepartureStatus::Realtime);
         html! {
             @if is_unmatched && is_live {
@@ -296,7 +299,7 @@ impl<'a> DepartureBoard<'a> {
         let separator = if query.is_empty() { "" } else { "?" };
         format!(
             "{}{separator}{query}",
-            board_address(self.network_id(), self.timetable.stop(self.stop).id)
+            departure_board_url(self.network_id(), self.timetable.stop(self.stop).id)
         )
     }
 
@@ -314,20 +317,20 @@ impl<'a> DepartureBoard<'a> {
                     p.crumbs {
                         a.target href=(format!("/networks/{}", self.network_id())) { (network_names::network_name(self.app, self.network)) }
                         @if let Some(parent) = stop.parent.map(|parent| self.timetable.stop(parent)) {
-                            " › " a href=(board_address(self.network_id(), parent.id)) { (parent.name) }
+                            " › " a href=(departure_board_url(self.network_id(), parent.id)) { (parent.name) }
                         }
                     }
                     div.starred {
                         h1 { (self.title) }
-                        @if !self.options.is_embedded { (favourites::render_star(self.app, self.network, FavouriteKind::Stop, &board_address(self.network_id(), stop.id), &self.title, None)) }
+                        @if !self.options.is_embedded { (favourites::render_star(self.app, self.network, FavouriteKind::Stop, &departure_board_url(self.network_id(), stop.id), &self.title, None)) }
                     }
                     @if !routes.is_empty() || !live_routes.is_empty() {
                         div.stop-routes aria-label="Lines" role="group" {
                             @for (name, color, id) in routes.iter().take(ROUTES_MAX) {
-                                a.line-link href=(links::line_address(self.network_id(), id)) { (badge::render_route_badge(name, *color)) }
+                                a.line-link href=(links::line_page_url(self.network_id(), id)) { (badge::render_route_badge(name, *color)) }
                             }
                             @for route in &live_routes {
-                                a.line-link data-live-line href=(links::line_address(self.network_id(), route.id)) { (badge::render_route_badge(route.display_name(), route.color)) }
+                                a.line-link data-live-line href=(links::line_page_url(self.network_id(), route.id)) { (badge::render_route_badge(route.display_name(), route.color)) }
                             }
                             @if routes.len() > ROUTES_MAX { span.soft.small { "and " (routes.len() - ROUTES_MAX) " more" } }
                         }
@@ -337,11 +340,11 @@ impl<'a> DepartureBoard<'a> {
                     // A clock next to nothing would say that the board is live.
                     @if has_live_times { time.board-clock datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock(self.now, self.time_zone())) } }
                     p.board-links {
-                        (states::recording_tag(self.network))
+                        (states::render_recording_tag(self.network))
                         span.live #live data-status="off" { "As of " (words::format_clock_seconds(self.now, self.time_zone())) }
                         @if !self.options.is_embedded {
-                            @if has_live_times { a.small href=(format!("/delays/{}?stop={}", self.network_id(), links::query_value(stop.id))) { "Is my " (noun.one) " late?" } }
-                            a.small href=(format!("/map?stop={}:{}", self.network_id(), links::query_value(stop.id))) { "On the map" }
+                            @if has_live_times { a.small href=(format!("/delays/{}?stop={}", self.network_id(), links::encode_query_value(stop.id))) { "Is my " (noun.one) " late?" } }
+                            a.small href=(format!("/map?stop={}:{}", self.network_id(), links::encode_query_value(stop.id))) { "On the map" }
                         }
                     }
                 }
@@ -418,7 +421,7 @@ impl<'a> DepartureBoard<'a> {
             &state,
             state.trip_updates(),
         );
-        network_page::render_times_banner(
+        network_page::render_unreliable_times_banner(
             self.app,
             &feeds,
             self.time_zone(),
@@ -438,7 +441,7 @@ impl<'a> DepartureBoard<'a> {
                         @let id = feed.config().id.as_str();
                         li {
                             a href=(format!("/feeds/{id}")) { (feed.config().display_name()) }
-                            (states::render_sign(id, status.state))
+                            (states::render_live_state(id, status.state))
                             span.soft data-reason-of=(id) hidden[status.state == FeedState::Ok] { (status.reason) }
                             span.soft { "data " (states::render_data_age(feed, &status, self.app.now())) }
                         }
@@ -461,7 +464,7 @@ impl<'a> DepartureBoard<'a> {
             @if named.len() > 1 {
                 nav.platforms aria-label="Boards by platform" {
                     span.soft.small { "Only one platform:" }
-                    @for ((_, code), id) in &named { a.platform-link href=(board_address(self.network_id(), id)) { (code) } }
+                    @for ((_, code), id) in &named { a.platform-link href=(departure_board_url(self.network_id(), id)) { (code) } }
                 }
             }
         }
@@ -472,7 +475,7 @@ impl<'a> DepartureBoard<'a> {
             self.network.feeds().iter().map(|feed| feed.config().id.as_str().to_owned()).collect();
         let id = self.timetable.stop(self.stop).id;
         json!({
-            "now": self.network.data_now().0,
+            "now": self.network.data_time_now().0,
             "wall": self.app.now().0,
             "channel": format!("stop/{}/{}", self.network_id(), encode_segment(id)),
             "departures": format!("{}?limit={}", self.departures_api_url(), self.options.limit),
@@ -488,8 +491,8 @@ impl<'a> DepartureBoard<'a> {
 
 /// Returns the sentence of a board of the present without departures.
 pub(super) fn no_departures_reason(network: &Network) -> &'static str {
-    match network_page::last_service_day(network) {
-        Some(_) if network.state().has_unmatched_trips() => {
+    match network_page::ended_timetable_last_day(network) {
+        Some(_) if network.state().has_feed_without_matches() => {
             "No departures are known: the live data have no trips that stop here."
         }
         Some(_) => "No departures are known.",

@@ -33,7 +33,7 @@ pub(super) struct BoardOptions {
 
 impl BoardOptions {
     pub(super) fn from_request(parameters: &QueryParameters, headers: &HeaderMap) -> Self {
-        let lines = parameters.all_values("lines").flat_map(|lines| lines.split(','));
+        let lines = parameters.values_of("lines").flat_map(|lines| lines.split(','));
         let lines = lines.map(str::trim).filter(|line| !line.is_empty());
         let limit = parameters.find_value("limit").and_then(|limit| limit.parse().ok());
         Self {
@@ -41,7 +41,7 @@ impl BoardOptions {
             limit: limit.unwrap_or(DEPARTURES_MAX).clamp(1, DEPARTURES_MAX),
             after: parameters.find_value("after").map(str::to_owned),
             languages: PreferredLanguages::from_request(parameters, headers),
-            is_embedded: parameters.is_embedded(),
+            is_embedded: parameters.asks_for_embedded_page(),
         }
     }
 
@@ -54,17 +54,25 @@ impl BoardOptions {
         departures_max: usize,
     ) -> Vec<Departure> {
         let departures_max = if self.lines.is_empty() { departures_max } else { STOP_DELAYS_MAX };
-        let (state, now) = (network.state(), network.data_now());
+        let (state, now) = (network.state(), network.data_time_now());
         let from = UnixMillis::from_seconds(from);
-        let all =
-            lineside_ingest::departures_from(&state, stop_id, now, from, departures_max, HORIZON);
+        let all = lineside_ingest::list_departures_from(
+            &state,
+            stop_id,
+            now,
+            from,
+            departures_max,
+            HORIZON,
+        );
         let mut departures = all.unwrap_or_default();
-        departures.sort_by(|a, b| (a.departure_time(), &a.id).cmp(&(b.departure_time(), &b.id)));
+        departures.sort_by(|a, b| {
+            (a.expected_or_scheduled_time(), &a.id).cmp(&(b.expected_or_scheduled_time(), &b.id))
+        });
         // Only a board of the present shows departures that have just left.
         let is_later = from > now;
         departures.retain(|departure| {
             self.matches_departure(departure)
-                && (!is_later || departure.departure_time() >= from.unix_seconds())
+                && (!is_later || departure.expected_or_scheduled_time() >= from.unix_seconds())
         });
         departures
     }
@@ -76,10 +84,10 @@ impl BoardOptions {
         stop_id: &str,
         from: i64,
     ) -> Option<i64> {
-        let (state, now) = (network.state(), network.data_now());
+        let (state, now) = (network.state(), network.data_time_now());
         let find_within = |horizon: Duration| {
             let from = UnixMillis::from_seconds(from);
-            let all = lineside_ingest::departures_from(
+            let all = lineside_ingest::list_departures_from(
                 &state,
                 stop_id,
                 now,
@@ -88,7 +96,9 @@ impl BoardOptions {
                 horizon,
             );
             let all = all.unwrap_or_default().into_iter();
-            let ahead = all.filter(|it| self.matches_departure(it)).map(|it| it.departure_time());
+            let ahead = all
+                .filter(|it| self.matches_departure(it))
+                .map(|it| it.expected_or_scheduled_time());
             ahead.filter(|at| *at >= from.unix_seconds()).min()
         };
         // A stop that is served daily would have many departures in a week.

@@ -40,7 +40,7 @@ impl BoardRowRenderer<'_> {
     }
 
     fn render_row(&self, departure: &Departure) -> Markup {
-        let delay = words::shown_delay(
+        let delay = words::delay_in_shown_minutes(
             departure.delay.map(i64::from),
             departure.scheduled,
             departure.expected,
@@ -51,7 +51,7 @@ impl BoardRowRenderer<'_> {
         let expected = departure.expected.filter(|_| departure.status == DepartureStatus::Realtime);
         html! {
             tr.is-cancelled[is_cancelled].is-plain[departure.expected.is_none()].is-stale[self.stale.contains(departure.source.as_str())]
-                role="row" data-id=(departure.id) data-trip=(departure.trip_id) data-leaves=(departure.departure_time()) data-source=(departure.source) {
+                role="row" data-id=(departure.id) data-trip=(departure.trip_id) data-leaves=(departure.expected_or_scheduled_time()) data-source=(departure.source) {
                 td.scheduled role="cell" { (self.render_time_or_dash(departure.scheduled)) }
                 td.expected role="cell" { (self.render_time_or_dash(expected)) }
                 td.line role="cell" { (badge::render_route_badge(&departure.route_short_name, departure.route_color)) }
@@ -66,7 +66,7 @@ impl BoardRowRenderer<'_> {
                     span class=(format!("delay tone-{}", delay.tone)) { (delay.text) }
                     @if departure.status == DepartureStatus::Scheduled { span.source { "timetable" } }
                 }
-                td.due role="cell" { @if !is_cancelled { (words::format_due(departure.departure_time() - self.now)) } }
+                td.due role="cell" { @if !is_cancelled { (words::format_time_until_departure(departure.expected_or_scheduled_time() - self.now)) } }
             }
         }
     }
@@ -90,7 +90,7 @@ impl BoardRowRenderer<'_> {
         let (date, start) = links::split_departure_id(&departure.id);
         html! {
             @if departure.trip_id.is_empty() || self.is_embedded { (to) }
-            @else { a.trip-link href=(links::trip_address(self.network, &departure.trip_id, date, start)) { (to) } }
+            @else { a.trip-link href=(links::trip_page_url(self.network, &departure.trip_id, date, start)) { (to) } }
         }
     }
 }

@@ -34,12 +34,14 @@ impl BoardWindow {
         let window_start = from.unwrap_or(now);
         // The next window begins at least a minute later: otherwise many departures in one minute would stop the board
         // there.
-        let next = departures.get(limit).map(|next| next.departure_time().max(window_start + 60));
+        let next = departures
+            .get(limit)
+            .map(|next| next.expected_or_scheduled_time().max(window_start + 60));
         let later = next.unwrap_or(window_start + HORIZON_S);
         let earlier = from.map(|from| {
             let before = all_from((from - HORIZON_S).max(now)).into_iter();
             let before: Vec<i64> = before
-                .map(|it| it.departure_time())
+                .map(|it| it.expected_or_scheduled_time())
                 .filter(|at| (now..from).contains(at))
                 .collect();
             // If at most one page of departures precedes the window, the board of now shows them all.

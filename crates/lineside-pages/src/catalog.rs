@@ -11,14 +11,14 @@ use lineside_formats::{Format, FormatKind};
 use lineside_http::app::App;
 use lineside_http::{QueryParameters, Refusal};
 use lineside_ingest::{EXPIRES_SOON_DAYS, Feed, FeedState, FeedStatus};
-use lineside_quality::reports::{ReportSummary, ReportVerdict};
+use lineside_quality::reports::{ReportFindingCounts, ReportVerdict};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
 use super::catalog_query::CatalogQuery;
 use super::layout::{self, NavSection, PageLayout};
-use super::name_search::{FoundNames, search_all_names, search_names};
+use super::name_search::{NameSearchResults, search_names, search_names_listing_all};
 use super::problems::ProblemTotals;
 use super::{favourites, network_index, states, words};
 use crate::not_found;
@@ -36,17 +36,18 @@ struct CatalogEntry {
     feed: Arc<Feed>,
     status: Arc<FeedStatus>,
     /// The summary of its latest report, and the report's anchor on the feed's page.
-    report: Option<(ReportSummary, &'static str)>,
+    report: Option<(ReportFindingCounts, &'static str)>,
 }
 
 impl CatalogEntry {
     fn for_feed(app: &App, feed: Arc<Feed>) -> Self {
-        let reports = app.reports().feed_reports(feed.id().as_str());
-        let report = reports.as_ref().and_then(|reports| reports.main_report());
+        let reports = app.latest_reports().latest_reports_of_feed(feed.id().as_str());
+        let report = reports.as_ref().and_then(|reports| reports.dataset_or_realtime_report());
         Self {
-            status: feed.status_with_files(),
-            report: report
-                .map(|report| (ReportSummary::from_report(report), report.subject.kind_name())),
+            status: feed.status_including_files(),
+            report: report.map(|report| {
+                (ReportFindingCounts::from_report(report), report.subject.subject_kind_name())
+            }),
             feed,
         }
     }
@@ -57,7 +58,7 @@ impl CatalogEntry {
 
     /// Returns true for a timetable that ends within days.
     fn timetable_expires_soon(&self) -> bool {
-        let days_left = states::ServiceCountdown::for_feed(&self.feed).days_left;
+        let days_left = states::TimetableCountdown::for_feed(&self.feed).days_left;
         days_left.is_some_and(|days| (0..=EXPIRES_SOON_DAYS).contains(&days))
     }
 
@@ -70,7 +71,7 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
     let query = CatalogQuery::from_parameters(&parameters);
     let names = match search_catalog_names(&app, &query).await {
         Ok(names) => names,
-        Err(refusal) => return not_found::refusal_page(&refusal, false),
+        Err(refusal) => return not_found::reply_with_refusal_page(&refusal, false),
     };
     let entries: Vec<CatalogEntry> =
         app.ingest().feeds().into_iter().map(|feed| CatalogEntry::for_feed(&app, feed)).collect();
@@ -120,16 +121,19 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
             } @else if !is_search {
                 (table)
             }
-            (states::render_templates())
-            (layout::render_data_island("catalog-data", &page_script_data(&app, &shown)))
+            (states::render_state_templates())
+            (layout::render_script_data("catalog-data", &page_script_data(&app, &shown)))
         }
     };
     layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
 
-async fn search_catalog_names(app: &App, query: &CatalogQuery) -> Result<FoundNames, Refusal> {
+async fn search_catalog_names(
+    app: &App,
+    query: &CatalogQuery,
+) -> Result<NameSearchResults, Refusal> {
     match query.lists_all_names {
-        true => search_all_names(app, &query.text).await,
+        true => search_names_listing_all(app, &query.text).await,
         false => search_names(app, &query.text).await,
     }
 }
@@ -157,7 +161,7 @@ pub(super) async fn redirect_search(parameters: QueryParameters) -> Redirect {
     Redirect::permanent(&CatalogQuery::from_parameters(&parameters).catalog_page_url(1))
 }
 
-fn matches_query(entry: &CatalogEntry, query: &CatalogQuery, names: &FoundNames) -> bool {
+fn matches_query(entry: &CatalogEntry, query: &CatalogQuery, names: &NameSearchResults) -> bool {
     let config = entry.feed.config();
     (query.text.is_empty() || names.feeds.contains(config.id.as_str()))
         && query.format.is_none_or(|format| entry.format() == Some(format))
@@ -243,14 +247,14 @@ impl CatalogFilterChoices {
 fn render_search_heading_and_results(
     title: &str,
     query: &CatalogQuery,
-    names: &FoundNames,
+    names: &NameSearchResults,
     has_no_feed: bool,
 ) -> Markup {
     let is_empty = names.is_empty() && has_no_feed && !query.has_filter();
     html! {
         div.page-head { h1 { (title) } }
         form.search #catalog-search role="search" action="/" { (render_search_line(query)) }
-        (names.render_markup(&query.text))
+        (names.render_search_results(&query.text))
         @if is_empty {
             p.note data-nothing-found { "No network, stop, line or feed is called “" (query.text) "”. " a.target href="/networks" { "All networks" } }
         }
@@ -280,7 +284,7 @@ fn render_search_line(query: &CatalogQuery) -> Markup {
 /// Renders the filters of feeds, which belong to the search form.
 fn render_filters(query: &CatalogQuery, filters: &CatalogFilterChoices) -> Markup {
     let format_option = |format: &Format| {
-        (format.as_str().to_owned(), states::format_name(Some(*format)).to_owned())
+        (format.as_str().to_owned(), states::format_display_name(Some(*format)).to_owned())
     };
     let same = |text: &String| (text.clone(), text.clone());
     let report_option =
@@ -395,23 +399,23 @@ fn render_feed_row(app: &App, entry: &CatalogEntry, now: UnixMillis) -> Markup {
                 @if entry_format.is_some_and(Format::is_schedule) { div { a.small.target href=(format!("/networks/{id}")) { "Lines and stops" } } }
             }
             td.cell-state role="cell" {
-                (states::render_sign(id, status.state))
-                " " (states::service_tag_of(feed, status.state))
-                " " (states::recording_tag(&feed.network()))
+                (states::render_live_state(id, status.state))
+                " " (states::render_validity_tag_of_feed(feed, status.state))
+                " " (states::render_recording_tag(&feed.network()))
                 div.soft.small data-reason-of=(id) data-unless="ok" hidden[status.state == FeedState::Ok] { (status.reason) }
             }
             td.cell-format role="cell" {
-                span.tag { (states::format_name(entry_format)) }
+                span.tag { (states::format_display_name(entry_format)) }
                 @if let Some(theme) = &config.theme { " " span.soft.small { (theme) } }
             }
             td.cell-count.end.numeric role="cell" { (describe_entity_count(entry_format, status.entities)) }
             td.cell-problems.end.numeric role="cell" {
-                @let problems = ProblemTotals::from_problems(&feed.problems_with_files());
+                @let problems = ProblemTotals::from_problems(&feed.problems_including_files());
                 @match problems.n_unreadable {
                     0 => span.soft { "none" },
                     n => a href=(format!("/feeds/{id}#problems")) { (words::format_number(n)) },
                 }
-                (problems.render_others())
+                (problems.render_unknowns_and_duplicates())
             }
             td.cell-report role="cell" data-report-of=(id) { (render_report_cell(app, entry)) }
             td.cell-age.end.numeric role="cell" { (render_data_age(feed, status, now)) }
@@ -423,8 +427,8 @@ fn render_feed_row(app: &App, entry: &CatalogEntry, now: UnixMillis) -> Markup {
 fn render_report_cell(app: &App, CatalogEntry { feed, report, .. }: &CatalogEntry) -> Markup {
     html! {
         @match report {
-            Some((brief, subject)) => a data-verdict=(ReportVerdict::from_summary(Some(brief)).as_str()) href=(format!("/feeds/{}#report-{subject}", feed.id())) { (report_brief::describe_brief(brief)) },
-            None if app.reports().report_prerequisite(feed).is_some() => a.soft href=(format!("/feeds/{}#report-ahead", feed.id())) { "not checked yet" },
+            Some((brief, subject)) => a data-verdict=(ReportVerdict::from_summary(Some(brief)).as_str()) href=(format!("/feeds/{}#report-{subject}", feed.id())) { (report_brief::describe_report_summary(brief)) },
+            None if app.latest_reports().awaited_report_prerequisite(feed).is_some() => a.soft href=(format!("/feeds/{}#report-ahead", feed.id())) { "not checked yet" },
             None => span.soft { "–" },
         }
     }

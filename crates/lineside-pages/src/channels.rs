@@ -6,10 +6,10 @@ use lineside_hub::encode_segment;
 use maud::{Markup, html};
 
 use super::words;
-use crate::layout::render_fold;
+use crate::layout::render_foldable_section;
 
 /// A channel: its description, its name, and true if the name contains a placeholder.
-type Channel = (&'static str, String, bool);
+type ListedChannel = (&'static str, String, bool);
 
 /// Renders the section with the channels to subscribe to.
 pub(super) fn render_card(
@@ -30,10 +30,14 @@ pub(super) fn render_card(
             }
         }
     };
-    render_fold("channels", "Channels", &html! { (note) }, false, &body)
+    render_foldable_section("channels", "Channels", &html! { (note) }, false, &body)
 }
 
-fn list_channels(id: &str, format: Option<Format>, timetable: Option<&Timetable>) -> Vec<Channel> {
+fn list_channels(
+    id: &str,
+    format: Option<Format>,
+    timetable: Option<&Timetable>,
+) -> Vec<ListedChannel> {
     let mut names = vec![("Every change", format!("feed/{id}"), false)];
     if format.is_some_and(|it| !it.is_raw()) {
         names.push(("Findings of validation", format!("report/{id}"), false));

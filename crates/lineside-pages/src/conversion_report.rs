@@ -4,7 +4,7 @@ use lineside_formats::{ConversionReport, DroppedObjectsByReason};
 use maud::{Markup, html};
 
 use super::words;
-use crate::layout::render_fold;
+use crate::layout::render_foldable_section;
 
 /// Renders the section; nothing if no element is dropped.
 pub(super) fn render_card(losses: &ConversionReport) -> Markup {
@@ -16,7 +16,7 @@ pub(super) fn render_card(losses: &ConversionReport) -> Markup {
         p.card-body.soft.small { "These elements of the publication have no counterpart in GTFS and are not in the timetable." }
         ul.problem-list { @for loss in losses.iter() { (render_dropped_elements(loss)) } }
     };
-    render_fold("losses", "Dropped in the conversion", &html! { (note) }, false, &body)
+    render_foldable_section("losses", "Dropped in the conversion", &html! { (note) }, false, &body)
 }
 
 /// Renders the elements dropped for one reason: their number, and the ids of a few.

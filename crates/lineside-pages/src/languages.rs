@@ -31,7 +31,7 @@ impl PreferredLanguages {
 
     /// Returns the best of several translations, each with an optional language. A translation without a language suits
     /// everybody, and is preferred to languages that the reader did not request.
-    pub(super) fn pick_best<'a, T>(
+    pub(super) fn pick_best_translation<'a, T>(
         &self,
         translations: &'a [T],
         language: impl Fn(&'a T) -> Option<&'a str>,
@@ -91,7 +91,8 @@ mod tests {
         headers.insert(header::ACCEPT_LANGUAGE, HeaderValue::from_str(accept).unwrap());
         let languages =
             PreferredLanguages::from_request(&QueryParameters::parse_query(lang), &headers);
-        let best = languages.pick_best(translations, |it| Some(it.0).filter(|it| !it.is_empty()));
+        let best = languages
+            .pick_best_translation(translations, |it| Some(it.0).filter(|it| !it.is_empty()));
         assert_eq!(best.map(|it| it.1), Some(expect), "{accept} {lang}");
     }
 

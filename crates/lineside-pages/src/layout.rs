@@ -77,7 +77,7 @@ impl<'a> PageLayout<'a> {
         html! {
             (DOCTYPE)
             html lang="en" {
-                (self.render_head())
+                (self.render_html_head())
                 body class=[self.body_classes()] {
                     @if !self.is_embedded {
                         a.skip href="#main" { "Skip to the content" }
@@ -90,8 +90,8 @@ impl<'a> PageLayout<'a> {
         }
     }
 
-    fn render_head(&self) -> Markup {
-        let site = page_context::current_site();
+    fn render_html_head(&self) -> Markup {
+        let site = page_context::current_site_config();
         let title = format!("{} · {}", self.title, site.name);
         html! {
             head {
@@ -99,7 +99,7 @@ impl<'a> PageLayout<'a> {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                (self.render_descriptions(&title, &site.name))
+                (self.render_page_metadata(&title, &site.name))
                 @if let Some(seconds) = self.refresh {
                     noscript { meta http-equiv="refresh" content=(seconds); }
                 }
@@ -128,17 +128,17 @@ impl<'a> PageLayout<'a> {
     }
 
     /// Renders the metadata for search engines and link previews.
-    fn render_descriptions(&self, title: &str, site: &str) -> Markup {
+    fn render_page_metadata(&self, title: &str, site: &str) -> Markup {
         if !self.is_indexed {
             return html! { meta name="robots" content="noindex"; };
         }
         let general =
             || format!("Public-transport feeds, live departures and open data, served by {site}.");
         let description = self.description.clone().unwrap_or_else(general);
-        let context = page_context::current_context();
+        let context = page_context::current_page_context();
         let base = context.as_ref().and_then(|context| match self.is_shared {
-            true => context.public_address(),
-            false => Some(context.base_address()),
+            true => context.configured_public_url(),
+            false => Some(context.base_url()),
         });
         let base = base.unwrap_or_default();
         let request_path = context.as_ref().map(|context| context.request_path().to_owned());
@@ -169,7 +169,7 @@ impl<'a> PageLayout<'a> {
     }
 
     fn render_masthead(&self) -> Markup {
-        let site = page_context::current_site();
+        let site = page_context::current_site_config();
         let current = |section| (self.section == section).then_some("page");
         html! {
             header.masthead {
@@ -208,7 +208,7 @@ fn render_icon_links() -> Markup {
 }
 
 fn render_footer() -> Markup {
-    let site = page_context::current_site();
+    let site = page_context::current_site_config();
     let text = |url: &Option<url::Url>| url.as_ref().map(ToString::to_string);
     let operator = [
         ("Contact", site.contact.clone()),
@@ -245,7 +245,7 @@ fn render_footer() -> Markup {
 }
 
 /// Renders data for the page's scripts, as an element that no browser executes.
-pub(super) fn render_data_island(id: &str, data: &impl Serialize) -> Markup {
+pub(super) fn render_script_data(id: &str, data: &impl Serialize) -> Markup {
     // A `<` in JSON can only be inside a string, where its escape means the same: so no feed's text can close the
     // element.
     let json = serde_json::to_string(data).unwrap_or_else(|_| "null".to_owned());
@@ -262,7 +262,7 @@ pub(super) fn reply_with_page(status: StatusCode, page: Markup) -> Response {
 
 /// Renders a foldable section: its heading is always shown, with a note. `id` is inside the folded part, so that a
 /// browser opens it for a link to `#id`.
-pub(super) fn render_fold(
+pub(super) fn render_foldable_section(
     id: &str,
     title: &str,
     note: &Markup,
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_feeds_text_cannot_leave_its_data_island() {
-        let island = render_data_island("x", &"</script><script>alert(1)</script>").into_string();
+        let island = render_script_data("x", &"</script><script>alert(1)</script>").into_string();
         assert_eq!(island.matches("</script>").count(), 1, "{island}");
     }
 }

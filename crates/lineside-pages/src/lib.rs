@@ -77,21 +77,21 @@ use std::sync::Arc;
 
 use axum::routing::get;
 use axum::{Router, middleware};
+use lineside_http::add_page_etag_and_compression;
 use lineside_http::app::App;
 use lineside_http::openapi::ApiDescription;
-use lineside_http::represent_pages;
 
-pub use not_found::not_found_page;
+pub use not_found::reply_with_not_found_page;
 pub use parameter_values::list_parameter_values;
-pub use parameters::refuse_parameters;
+pub use parameters::reply_to_rejected_parameters;
 
 /// Returns the routes of the pages and their assets; `description` is the OpenAPI document.
-pub fn router(app: App, description: Arc<ApiDescription>) -> Router {
+pub fn pages_router(app: App, description: Arc<ApiDescription>) -> Router {
     Router::new()
         .route("/", get(catalog::get_catalog))
         .route("/search", get(catalog::redirect_search))
         .route("/feeds/{feed}", get(feed::get_feed))
-        .merge(feed::section_routes())
+        .merge(feed::section_redirect_routes())
         .route("/feeds/{feed}/versions", get(versions::get_versions))
         .merge(report::page_routes())
         .merge(rules::router())
@@ -102,13 +102,13 @@ pub fn router(app: App, description: Arc<ApiDescription>) -> Router {
         .route("/trips/{feed}/{trip_id}", get(trips::get_trip))
         .route("/alerts/{feed}", get(network_alerts::get_alerts))
         .route("/map", get(map::get_map))
-        .route("/map/counts", get(regions::get_counts))
+        .route("/map/counts", get(regions::get_network_counts))
         .route("/map/stop", get(map::get_stop_card))
-        .route("/map/trip", get(trip_sheet::get_sheet))
-        .route("/map/unplaced", get(map::get_unplaced))
+        .route("/map/trip", get(trip_sheet::get_trip_card_timetable))
+        .route("/map/unplaced", get(map::get_unplaced_vehicles))
         .merge(ops::router())
         .merge(docs::router(description))
-        .layer(middleware::from_fn_with_state(app.clone(), represent_pages))
+        .layer(middleware::from_fn_with_state(app.clone(), add_page_etag_and_compression))
         .merge(delays::router())
         .merge(report::badge_routes())
         .merge(login::router())
@@ -119,7 +119,7 @@ pub fn router(app: App, description: Arc<ApiDescription>) -> Router {
 }
 
 /// Renders the layout around content from elsewhere in the program.
-pub fn render_frame(title: &str, main: &maud::Markup) -> maud::Markup {
+pub fn render_in_page_layout(title: &str, main: &maud::Markup) -> maud::Markup {
     let main = maud::html! { div.page { (main) } };
     layout::PageLayout::new(title, layout::NavSection::Other).render_document(&main)
 }

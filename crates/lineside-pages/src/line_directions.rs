@@ -9,14 +9,14 @@ const ENDS_MAX: usize = 3;
 
 /// The last stops of a direction's trips.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct DirectionEnds<'a> {
+pub(super) struct DirectionTermini<'a> {
     /// The first of them: that of the shown stops, then those of the trips.
     names: Vec<&'a str>,
     /// The number of further ones.
     n_more: usize,
 }
 
-impl<'a> DirectionEnds<'a> {
+impl<'a> DirectionTermini<'a> {
     /// Collects the ends of a direction. `last_stop` is the last of the shown stops, `live` are the headsigns of the
     /// trips under way. Without any of them, the `scheduled` headsigns of the timetable count. Some timetables have one
     /// headsign for both directions, so that of the first stop is not an end.
@@ -29,10 +29,10 @@ impl<'a> DirectionEnds<'a> {
         let scheduled = scheduled.filter(|_| live.is_empty());
         let mut names: Vec<&str> = Vec::new();
         for name in [last_stop].into_iter().chain(live.iter().copied()).chain(scheduled) {
-            let is_same = |known: &&str| is_same_name(known, name);
+            let is_same = |known: &&str| is_same_stop_name(known, name);
             let is_start = !first_stop.is_empty()
-                && is_same_name(first_stop, name)
-                && !is_same_name(last_stop, name);
+                && is_same_stop_name(first_stop, name)
+                && !is_same_stop_name(last_stop, name);
             if !name.is_empty() && !is_start && !names.iter().any(is_same) {
                 names.push(name);
             }
@@ -43,9 +43,9 @@ impl<'a> DirectionEnds<'a> {
     }
 
     /// Returns the ends beyond the last of the shown stops, to which its trips continue.
-    pub(super) fn further_names(&self, last_stop: &str) -> Vec<&'a str> {
+    pub(super) fn termini_beyond_stop(&self, last_stop: &str) -> Vec<&'a str> {
         let names = self.names.iter().copied();
-        names.filter(|name| !is_same_name(last_stop, name)).collect()
+        names.filter(|name| !is_same_stop_name(last_stop, name)).collect()
     }
 
     pub(super) fn heading(&self) -> String {
@@ -58,12 +58,12 @@ impl<'a> DirectionEnds<'a> {
 }
 
 /// Returns true if two names are of one stop: a headsign is often a short form of the stop's name.
-fn is_same_name(one: &str, other: &str) -> bool {
+fn is_same_stop_name(one: &str, other: &str) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }
 
 /// Renders a note on the `n` trips of the timetable on variants that are not shown; a line may have hundreds.
-pub(super) fn render_omitted(n: usize, shows_none: bool) -> Markup {
+pub(super) fn render_omitted_variants_note(n: usize, shows_none: bool) -> Markup {
     html! {
         @if n > 0 && shows_none {
             p.soft { "The trips of this line have too many stops to be shown here." }
@@ -84,7 +84,7 @@ mod tests {
         live: &[&'a str],
         scheduled: &[&'a str],
     ) -> (Vec<&'a str>, usize) {
-        let ends = DirectionEnds::new(
+        let ends = DirectionTermini::new(
             ("First", last_stop),
             live.iter().copied(),
             scheduled.iter().copied(),
@@ -104,10 +104,10 @@ mod tests {
     #[test]
     fn trips_to_other_ends_continue_after_the_last_shown_stop() {
         let live = ["Inwood-207 St", "168 St"].into_iter();
-        let ends = DirectionEnds::new(("First", "168 St"), live, std::iter::empty());
-        assert_eq!(ends.further_names("168 St"), ["Inwood-207 St"]);
-        let ends = DirectionEnds::new(("First", "A"), ["A"].into_iter(), std::iter::empty());
-        assert!(ends.further_names("A").is_empty());
+        let ends = DirectionTermini::new(("First", "168 St"), live, std::iter::empty());
+        assert_eq!(ends.termini_beyond_stop("168 St"), ["Inwood-207 St"]);
+        let ends = DirectionTermini::new(("First", "A"), ["A"].into_iter(), std::iter::empty());
+        assert!(ends.termini_beyond_stop("A").is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::Timetable;
-use lineside_ingest::{ActiveTrip, AnnouncedTrip, Record, TripRunId};
+use lineside_ingest::{ActiveTripWithoutVehicle, Record, TripRunId, UpcomingExtraTrip};
 use maud::{Markup, html};
 
 use super::words;
@@ -20,14 +20,14 @@ const STARTS_MAX: usize = 6;
 
 /// The vehicles and trips without positions that come to a stop next.
 #[derive(Debug, Default)]
-pub(super) struct LineEstimates {
+pub(super) struct EstimatedLineTrips {
     /// Vehicles that report their next stop.
     pub(super) vehicles: Vec<Arc<Record>>,
     /// Trips placed by their times, the soonest first.
-    pub(super) trips: Vec<ActiveTrip>,
+    pub(super) trips: Vec<ActiveTripWithoutVehicle>,
 }
 
-impl LineEstimates {
+impl EstimatedLineTrips {
     pub(super) fn is_empty(&self) -> bool {
         self.vehicles.is_empty() && self.trips.is_empty()
     }
@@ -38,10 +38,10 @@ impl LineEstimates {
 pub(super) fn render_trips(
     feed: &str,
     timetable: &Timetable,
-    trips: &[ActiveTrip],
+    trips: &[ActiveTripWithoutVehicle],
     has_place: bool,
 ) -> Markup {
-    let mut groups: BTreeMap<Option<&str>, Vec<&ActiveTrip>> = BTreeMap::new();
+    let mut groups: BTreeMap<Option<&str>, Vec<&ActiveTripWithoutVehicle>> = BTreeMap::new();
     for trip in trips {
         groups.entry(trip.headsign.as_deref()).or_default().push(trip);
     }
@@ -51,7 +51,7 @@ pub(super) fn render_trips(
         }
         group.into_iter().map(|trip| vec![trip]).collect()
     });
-    let mut rows: Vec<Vec<&ActiveTrip>> = rows.collect();
+    let mut rows: Vec<Vec<&ActiveTripWithoutVehicle>> = rows.collect();
     rows.sort_by_key(|group| group.first().map(|trip| trip.next_at));
     html! {
         @for group in rows.iter().take(ROWS_MAX) {
@@ -65,7 +65,7 @@ pub(super) fn render_trips(
 fn render_trip_row(
     feed: &str,
     timetable: &Timetable,
-    trip: &ActiveTrip,
+    trip: &ActiveTripWithoutVehicle,
     n_trips: usize,
     has_place: bool,
 ) -> Markup {
@@ -93,9 +93,9 @@ fn render_trip_row(
 pub(super) fn render_announced(
     feed: &str,
     timetable: &Timetable,
-    trips: &[AnnouncedTrip],
+    trips: &[UpcomingExtraTrip],
 ) -> Markup {
-    let mut groups: BTreeMap<(&str, Option<&str>), Vec<&AnnouncedTrip>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, Option<&str>), Vec<&UpcomingExtraTrip>> = BTreeMap::new();
     for trip in trips {
         let key = (trip.first_stop_id.as_str(), trip.headsign.as_deref());
         groups.entry(key).or_default().push(trip);
@@ -132,7 +132,7 @@ fn render_time(at: i64, zone: &TimeZone) -> Markup {
 fn render_trip_link(feed: &str, run: &TripRunId, text: &str) -> Markup {
     html! {
         @if run.trip_id.is_empty() { (text) }
-        @else { a.target href=(links::trip_address(feed, &run.trip_id, &run.start_date, &run.start_time)) { (text) } }
+        @else { a.target href=(links::trip_page_url(feed, &run.trip_id, &run.start_date, &run.start_time)) { (text) } }
     }
 }
 

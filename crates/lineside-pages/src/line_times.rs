@@ -11,7 +11,7 @@ use maud::{Markup, html};
 
 use super::words;
 use crate::links;
-use crate::links::day_address;
+use crate::links::line_departures_url;
 
 /// Departures of one direction that are listed.
 const DEPARTURES_MAX: usize = 600;
@@ -43,17 +43,17 @@ impl IdleReason {
 
 /// The times of a line on a service date.
 #[derive(Debug)]
-pub(super) struct LineTimes {
+pub(super) struct LineDepartures {
     date: Date,
     today: Date,
-    directions: Vec<DirectionTimes>,
+    directions: Vec<DirectionDepartures>,
     /// The next trip, if none is running now; `Some(None)` if there is none.
     next: Option<Option<TripStart>>,
 }
 
 /// The trips of a direction on the date, in order of their starts.
 #[derive(Debug)]
-struct DirectionTimes {
+struct DirectionDepartures {
     to: String,
     starts: Vec<TripStart>,
     /// Starts beyond [`DEPARTURES_MAX`].
@@ -73,7 +73,7 @@ struct TripStart {
     start_time: Option<i32>,
 }
 
-impl LineTimes {
+impl LineDepartures {
     /// Computes the times of a line. `date` is a service date, `now` Unix seconds; `runs_now` is true if real-time data
     /// show a vehicle.
     pub(super) fn new(
@@ -89,7 +89,7 @@ impl LineTimes {
         Self {
             date,
             today,
-            directions: list_directions(timetable, route, date),
+            directions: list_direction_departures(timetable, route, date),
             next: is_idle.then(|| find_next_start(timetable, route, today, now)),
         }
     }
@@ -114,7 +114,7 @@ impl LineTimes {
         }
     }
 
-    pub(super) fn render_markup(
+    pub(super) fn render_departures_section(
         &self,
         timetable: &Timetable,
         feed: &str,
@@ -125,12 +125,12 @@ impl LineTimes {
             section.card.line-times #times aria-labelledby="times-title" {
                 div.card-head {
                     h2 #times-title { "Departures" @if self.date == self.today { " today" } }
-                    span.soft.small { (words::format_date(self.date)) }
+                    span.soft.small { (words::format_date_with_weekday(self.date)) }
                 }
                 nav.days aria-label="Days" {
                     @for days in 0..DAYS_OFFERED {
                         @if let Ok(day) = self.today.checked_add(days.days()) {
-                            a.target href=(day_address(feed, route_id, day, self.today)) aria-current=[(day == self.date).then_some("date")] {
+                            a.target href=(line_departures_url(feed, route_id, day, self.today)) aria-current=[(day == self.date).then_some("date")] {
                                 @if days == 0 { "Today" } @else { (day.strftime("%a %-d %b").to_string()) }
                             }
                         }
@@ -156,7 +156,7 @@ fn render_next(
                 Some(next) => {
                     "This line does not run now. Next trip: "
                     time datetime=(words::format_rfc3339(next.at, zone)) { (words::format_clock_or_day(next.at, now, zone)) }
-                    " from " (first_stop(timetable, next.trip)) "."
+                    " from " (first_stop_name(timetable, next.trip)) "."
                 }
                 None => @match reason {
                     IdleReason::NoTrips => "The timetable has no trips of this line.",
@@ -171,7 +171,7 @@ fn render_next(
 fn render_direction(
     timetable: &Timetable,
     feed: &str,
-    direction: &DirectionTimes,
+    direction: &DirectionDepartures,
     zone: &TimeZone,
 ) -> Markup {
     let mut hours: BTreeMap<i64, Vec<&TripStart>> = BTreeMap::new();
@@ -180,8 +180,8 @@ fn render_direction(
     }
     let render_start = |start: &TripStart| {
         html! {
-            a.target href=(trip_address(timetable, feed, start)) { time datetime=(words::format_rfc3339(start.at, zone)) { (words::format_clock(start.at, zone)) } }
-            " from " (first_stop(timetable, start.trip))
+            a.target href=(trip_url(timetable, feed, start)) { time datetime=(words::format_rfc3339(start.at, zone)) { (words::format_clock(start.at, zone)) } }
+            " from " (first_stop_name(timetable, start.trip))
         }
     };
     html! {
@@ -197,7 +197,7 @@ fn render_direction(
                     @for (hour, starts) in &hours {
                         li {
                             b { (words::format_clock(hour * 3600, zone).split(':').next().unwrap_or_default()) }
-                            @for start in starts { " " a.minute href=(trip_address(timetable, feed, start)) aria-label=(words::format_clock(start.at, zone)) { (words::format_clock(start.at, zone).split(':').nth(1).unwrap_or_default()) } }
+                            @for start in starts { " " a.minute href=(trip_url(timetable, feed, start)) aria-label=(words::format_clock(start.at, zone)) { (words::format_clock(start.at, zone).split(':').nth(1).unwrap_or_default()) } }
                         }
                     }
                 }
@@ -207,13 +207,13 @@ fn render_direction(
     }
 }
 
-fn trip_address(timetable: &Timetable, feed: &str, start: &TripStart) -> String {
+fn trip_url(timetable: &Timetable, feed: &str, start: &TripStart) -> String {
     let seconds = start.start_time;
     let time = |seconds: i32| {
         format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
     };
     let date = start.date.strftime("%Y%m%d").to_string();
-    links::trip_address(
+    links::trip_page_url(
         feed,
         timetable.trip(start.trip).id,
         &date,
@@ -221,11 +221,11 @@ fn trip_address(timetable: &Timetable, feed: &str, start: &TripStart) -> String 
     )
 }
 
-fn first_stop(timetable: &Timetable, trip: TripIdx) -> &str {
+fn first_stop_name(timetable: &Timetable, trip: TripIdx) -> &str {
     stop_name(timetable, timetable.trip_stop_time(trip, 0).map(|call| call.stop))
 }
 
-fn last_stop(timetable: &Timetable, trip: TripIdx) -> &str {
+fn last_stop_name(timetable: &Timetable, trip: TripIdx) -> &str {
     stop_name(timetable, timetable.trip_stop_times(trip).last().map(|call| call.stop))
 }
 
@@ -270,12 +270,16 @@ fn trips_on(timetable: &Timetable, route: RouteIdx, date: Date) -> impl Iterator
     trips.filter(move |trip| active.contains(&timetable.trip(*trip).service))
 }
 
-fn list_directions(timetable: &Timetable, route: RouteIdx, date: Date) -> Vec<DirectionTimes> {
+fn list_direction_departures(
+    timetable: &Timetable,
+    route: RouteIdx,
+    date: Date,
+) -> Vec<DirectionDepartures> {
     let mut by_direction: BTreeMap<(Option<u8>, &str), Vec<TripStart>> = BTreeMap::new();
     for trip in trips_on(timetable, route, date) {
         let direction = timetable.trip(trip).direction;
         // Without directions, trips are grouped by their last stop.
-        let to = if direction.is_some() { "" } else { last_stop(timetable, trip) };
+        let to = if direction.is_some() { "" } else { last_stop_name(timetable, trip) };
         by_direction.entry((direction, to)).or_default().extend(trip_starts(timetable, trip, date));
     }
     let directions = by_direction.into_values().filter_map(|mut starts| {
@@ -283,12 +287,12 @@ fn list_directions(timetable: &Timetable, route: RouteIdx, date: Date) -> Vec<Di
         let last = *starts.last()?;
         let mut ends: BTreeMap<&str, usize> = BTreeMap::new();
         for start in &starts {
-            *ends.entry(last_stop(timetable, start.trip)).or_default() += 1;
+            *ends.entry(last_stop_name(timetable, start.trip)).or_default() += 1;
         }
         let to = ends.into_iter().max_by_key(|(_, count)| *count)?.0.to_owned();
         let n_more = starts.len().saturating_sub(DEPARTURES_MAX);
         starts.truncate(DEPARTURES_MAX);
-        Some(DirectionTimes { to, starts, n_more, last })
+        Some(DirectionDepartures { to, starts, n_more, last })
     });
     directions.collect()
 }
@@ -350,7 +354,7 @@ mod tests {
         1_795_392_000 + second
     }
 
-    fn times(now: i64) -> (LineTimes, Timetable) {
+    fn times(now: i64) -> (LineDepartures, Timetable) {
         let timetable = TestSchedule::new("UTC")
             .stop("s1", "First", 59.9, 10.7)
             .stop("s2", "Last", 59.91, 10.71)
@@ -364,7 +368,7 @@ mod tests {
             )
             .timetable();
         let route = timetable.find_route("n").unwrap();
-        (LineTimes::new(&timetable, route, None, now, false), timetable)
+        (LineDepartures::new(&timetable, route, None, now, false), timetable)
     }
 
     #[test]

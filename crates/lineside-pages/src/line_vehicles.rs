@@ -29,7 +29,7 @@ pub(super) fn render_vehicle(network: &str, record: &Record, is_stale: bool) -> 
         li.vehicle.is-stale[is_stale] data-id=(record.id) data-source=(record.feed) {
             span.vehicle-sign aria-hidden="true" { "▼" }
             span.vehicle-name {
-                @match trip_address(network, record) { Some(address) => a.target href=(address) { (title) }, None => (title) }
+                @match vehicle_trip_url(network, record) { Some(address) => a.target href=(address) { (title) }, None => (title) }
             }
             @if let (Some(name), Some(_)) = (&name, headsign) { span.soft.small { (name) } }
             @if record.join.delay.is_some() { span class=(format!("delay tone-{}", delay_text.tone)) { (delay_text.text) } }
@@ -38,9 +38,9 @@ pub(super) fn render_vehicle(network: &str, record: &Record, is_stale: bool) -> 
 }
 
 /// Returns the address of the page of a vehicle's trip, if its feed states the trip's id.
-fn trip_address(network: &str, record: &Record) -> Option<String> {
+fn vehicle_trip_url(network: &str, record: &Record) -> Option<String> {
     let trip = record.trip_descriptor()?;
     let id = trip.trip_id.as_deref().filter(|id| !id.is_empty())?;
     let (date, start) = (trip.start_date.as_deref(), trip.start_time.as_deref());
-    Some(links::trip_address(network, id, date.unwrap_or_default(), start.unwrap_or_default()))
+    Some(links::trip_page_url(network, id, date.unwrap_or_default(), start.unwrap_or_default()))
 }

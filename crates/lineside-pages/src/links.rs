@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use jiff::civil::Date;
-use lineside_quality::check::all_rules;
-use lineside_quality::check::decoder_codes;
+use lineside_quality::check::list_decoder_codes;
+use lineside_quality::check::notice_kinds_of_all_formats;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 /// Characters that must be encoded in the value of a query.
@@ -23,58 +23,58 @@ pub(super) const SEGMENT: &AsciiSet = &CONTROLS
     .add(b'`');
 
 /// Returns the address of a stop's board.
-pub(super) fn board_address(feed: &str, stop_id: &str) -> String {
-    format!("/stops/{feed}/{}", path_segment(stop_id))
+pub(super) fn departure_board_url(feed: &str, stop_id: &str) -> String {
+    format!("/stops/{feed}/{}", encode_path_segment(stop_id))
 }
 
 /// Returns the address of a line's page.
-pub(super) fn line_address(feed: &str, route_id: &str) -> String {
-    format!("/routes/{feed}/{}", path_segment(route_id))
+pub(super) fn line_page_url(feed: &str, route_id: &str) -> String {
+    format!("/routes/{feed}/{}", encode_path_segment(route_id))
 }
 
-pub(super) fn day_address(feed: &str, route_id: &str, day: Date, today: Date) -> String {
-    let address = format!("/routes/{feed}/{}", path_segment(route_id));
+pub(super) fn line_departures_url(feed: &str, route_id: &str, day: Date, today: Date) -> String {
+    let address = format!("/routes/{feed}/{}", encode_path_segment(route_id));
     if day == today { format!("{address}#times") } else { format!("{address}?date={day}#times") }
 }
 
 /// Encodes an id as one segment of a path.
-pub(super) fn path_segment(id: &str) -> Cow<'_, str> {
+pub(super) fn encode_path_segment(id: &str) -> Cow<'_, str> {
     utf8_percent_encode(id, SEGMENT).into()
 }
 
 /// Encodes an id for a query.
-pub(super) fn query_value(id: &str) -> Cow<'_, str> {
+pub(super) fn encode_query_value(id: &str) -> Cow<'_, str> {
     utf8_percent_encode(id, QUERY).into()
 }
 
 /// Returns the address of the map with the card of a vehicle.
-pub(super) fn vehicle_address(feed: &str, id: &str) -> String {
-    format!("/map?vehicle={}", query_value(&format!("{feed}:{id}")))
+pub(super) fn vehicle_map_url(feed: &str, id: &str) -> String {
+    format!("/map?vehicle={}", encode_query_value(&format!("{feed}:{id}")))
 }
 
 /// Returns the address of a network's alerts.
-pub(super) fn alerts_address(feed: &str) -> String {
+pub(super) fn network_alerts_url(feed: &str) -> String {
     format!("/alerts/{feed}")
 }
 
 /// Returns the address of a network's page.
-pub(super) fn network_address(id: &str) -> String {
+pub(super) fn network_page_url(id: &str) -> String {
     format!("/networks/{id}")
 }
 
 /// Returns true if a code has a page here.
-pub(super) fn has_rule(code: &str) -> bool {
-    all_rules().any(|(_, kind)| kind.code == code)
-        || decoder_codes().iter().any(|known| known.code == code)
+pub(super) fn has_rule_page(code: &str) -> bool {
+    notice_kinds_of_all_formats().any(|(_, kind)| kind.code == code)
+        || list_decoder_codes().iter().any(|known| known.code == code)
 }
 
 /// Returns the address of a rule's page. Codes are letters, digits and underscores.
-pub(super) fn rule_address(code: &str) -> String {
+pub(super) fn rule_page_url(code: &str) -> String {
     format!("/rules/{code}")
 }
 
 /// Parses `HH:MM:SS`, as in GTFS; hours may exceed 24.
-pub(super) fn parse_time(text: &str) -> Option<i32> {
+pub(super) fn parse_gtfs_time(text: &str) -> Option<i32> {
     let mut parts = text
         .split(':')
         .map(|part| part.parse::<i32>().ok().filter(|part| (0..1000).contains(part)));
@@ -91,7 +91,7 @@ pub(super) fn split_departure_id(departure_id: &str) -> (&str, &str) {
     for at in ends {
         let (before, start) = (&rest[..at], &rest[at + 1..]);
         let date = before.rsplit_once(':').map_or("", |(_, date)| date);
-        if is_date(date) && (start.is_empty() || parse_time(start).is_some()) {
+        if is_date(date) && (start.is_empty() || parse_gtfs_time(start).is_some()) {
             return (date, start);
         }
     }
@@ -100,8 +100,8 @@ pub(super) fn split_departure_id(departure_id: &str) -> (&str, &str) {
 
 /// Returns the address of a trip's page. `date` is a service date as `YYYYMMDD`, `start_time` the start of a repeated
 /// trip; both may be empty.
-pub(super) fn trip_address(feed: &str, trip_id: &str, date: &str, start_time: &str) -> String {
-    let mut address = format!("/trips/{feed}/{}", path_segment(trip_id));
+pub(super) fn trip_page_url(feed: &str, trip_id: &str, date: &str, start_time: &str) -> String {
+    let mut address = format!("/trips/{feed}/{}", encode_path_segment(trip_id));
     let mut separator = '?';
     if let (8, Some((year, day))) = (date.len(), date.split_at_checked(4)) {
         let (month, day) = day.split_at_checked(2).unwrap_or_default();
@@ -109,7 +109,7 @@ pub(super) fn trip_address(feed: &str, trip_id: &str, date: &str, start_time: &s
         separator = '&';
     }
     if !start_time.is_empty() {
-        address += &format!("{separator}start={}", query_value(start_time));
+        address += &format!("{separator}start={}", encode_query_value(start_time));
     }
     address
 }
@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn ids_are_encoded_as_one_path_segment() {
-        assert_eq!(path_segment("a/b c?d"), "a%2Fb%20c%3Fd");
-        assert_eq!(query_value("a&b=c+d:e"), "a%26b%3Dc%2Bd%3Ae");
+        assert_eq!(encode_path_segment("a/b c?d"), "a%2Fb%20c%3Fd");
+        assert_eq!(encode_query_value("a&b=c+d:e"), "a%26b%3Dc%2Bd%3Ae");
     }
 
     #[test]

@@ -49,7 +49,7 @@ enum FormNotice {
 }
 
 impl FormNotice {
-    fn code(self) -> &'static str {
+    fn notice_code(self) -> &'static str {
         match self {
             Self::Failure(LoginFailure::TokenRejected(TokenRejection::Wrong)) => "wrong_token",
             Self::Failure(LoginFailure::TokenRejected(TokenRejection::TooOften(_))) => {
@@ -68,23 +68,23 @@ async fn get_login(
 ) -> Response {
     let (parts, _) = request.into_parts();
     let parameters = QueryParameters::parse_query(parts.uri.query().unwrap_or_default());
-    let next = sanitize_next(parameters.find_value("next"));
+    let next = sanitize_redirect_target(parameters.find_value("next"));
     // The link that is printed at the start. A token set by the operator never appears in an address.
     let linked = parameters.find_value("token");
-    if let Some(token) = linked.filter(|_| app.admin().generated_token().is_some()) {
+    if let Some(token) = linked.filter(|_| app.admin_auth().generated_admin_token().is_some()) {
         return start_session(&app, &parts, token, &next);
     }
     let main = match credential {
-        Some(_) => render_logged_out(),
+        Some(_) => render_already_logged_in(),
         None => render_form(&app, &next, linked.map(|_| FormNotice::LinkNotAccepted)),
     };
-    login_page(StatusCode::OK, &next, &main)
+    reply_with_login_page(StatusCode::OK, &next, &main)
 }
 
 async fn log_in(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
     let (parts, form) = read_form(request, limits::REQUEST_BODY_BYTES_MAX).await?;
-    let next = sanitize_next(form.find_value("next"));
-    if admin::is_own_page(&app, &parts.headers) == Some(false) {
+    let next = sanitize_redirect_target(form.find_value("next"));
+    if admin::is_request_from_own_page(&app, &parts.headers) == Some(false) {
         return Ok(refuse_login(&app, &next, LoginFailure::OtherOrigin));
     }
     Ok(start_session(&app, &parts, form.find_value("token").unwrap_or_default(), &next))
@@ -92,11 +92,11 @@ async fn log_in(State(app): State<App>, request: Request) -> Result<Response, Re
 
 async fn log_out(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    if admin::is_own_page(&app, &parts.headers) == Some(false) {
+    if admin::is_request_from_own_page(&app, &parts.headers) == Some(false) {
         return Err(Refusal::OtherOrigin);
     }
-    if let Some(id) = admin::session_id(&parts.headers) {
-        app.admin().end_session(id);
+    if let Some(id) = admin::session_id_from_cookie(&parts.headers) {
+        app.admin_auth().end_session(id);
     }
     Ok(redirect_with_session(&app, &parts, None, LOGIN))
 }
@@ -104,19 +104,19 @@ async fn log_out(State(app): State<App>, request: Request) -> Result<Response, R
 /// Begins a session for the holder of the token, replacing the browser's previous one.
 fn start_session(app: &App, parts: &Parts, token: &str, next: &str) -> Response {
     let address: IpAddr = admin::client_address(app, &parts.headers, &parts.extensions);
-    if let Err(why) = app.admin().check_token(token, address) {
+    if let Err(why) = app.admin_auth().check_admin_token(token, address) {
         return refuse_login(app, next, LoginFailure::TokenRejected(why));
     }
-    if let Some(id) = admin::session_id(&parts.headers) {
-        app.admin().end_session(id);
+    if let Some(id) = admin::session_id_from_cookie(&parts.headers) {
+        app.admin_auth().end_session(id);
     }
-    let id = app.admin().begin_session(address);
+    let id = app.admin_auth().begin_session(address);
     redirect_with_session(app, parts, Some(&id), next)
 }
 
 /// Returns a redirect that sets or removes the session cookie.
 fn redirect_with_session(app: &App, parts: &Parts, session: Option<&str>, next: &str) -> Response {
-    let cookie = admin::session_cookie(app, &parts.headers, &parts.extensions, session);
+    let cookie = admin::build_session_cookie(app, &parts.headers, &parts.extensions, session);
     let no_store = HeaderValue::from_static("no-store");
     let headers = [(header::SET_COOKIE, cookie), (header::CACHE_CONTROL, no_store)];
     (headers, Redirect::to(next)).into_response()
@@ -129,7 +129,7 @@ fn refuse_login(app: &App, next: &str, why: LoginFailure) -> Response {
         LoginFailure::OtherOrigin => Refusal::OtherOrigin,
     };
     let (refusal_head, _) = refusal.into_response().into_parts();
-    let mut response = login_page(
+    let mut response = reply_with_login_page(
         refusal_head.status,
         next,
         &render_form(app, next, Some(FormNotice::Failure(why))),
@@ -144,7 +144,7 @@ fn refuse_login(app: &App, next: &str, why: LoginFailure) -> Response {
 /// Returns the target of `next` if it is an address of this server and not of the login itself.
 ///
 /// It is parsed as a browser parses it: with dots, backslashes and control characters resolved.
-pub(super) fn sanitize_next(next: Option<&str>) -> String {
+pub(super) fn sanitize_redirect_target(next: Option<&str>) -> String {
     let base = Url::parse("http://lineside.invalid/").expect("a constant that is a URL");
     let next = next.filter(|next| next.len() <= NEXT_BYTES_MAX && next.starts_with('/'));
     let url = next.and_then(|next| base.join(next).ok());
@@ -164,12 +164,12 @@ pub(super) fn redirect_to_login(from: &http::Uri) -> Response {
 }
 
 /// Returns true if a login leads to the operations pages.
-fn is_operation(next: &str) -> bool {
+fn is_operations_page(next: &str) -> bool {
     next.starts_with(lineside_http::page_paths::OPS)
 }
 
-fn login_page(status: StatusCode, next: &str, main: &Markup) -> Response {
-    let section = if is_operation(next) { NavSection::Operation } else { NavSection::Other };
+fn reply_with_login_page(status: StatusCode, next: &str, main: &Markup) -> Response {
+    let section = if is_operations_page(next) { NavSection::Operation } else { NavSection::Other };
     let mut page = PageLayout::new("Log in", section);
     page.is_indexed = false;
     page.styles = &["ops.css"];
@@ -185,8 +185,8 @@ fn render_form(app: &App, next: &str, notice: Option<FormNotice>) -> Markup {
     html! {
         div.page-head {
             h1 { "Log in" }
-            @if is_operation(next) { p data-login-for="ops" { "The operations pages of this server need the admin token." } }
-            @if app.admin().generated_token().is_some() {
+            @if is_operations_page(next) { p data-login-for="ops" { "The operations pages of this server need the admin token." } }
+            @if app.admin_auth().generated_admin_token().is_some() {
                 p data-token="generated" { "Enter the token that the server printed at startup." }
             } @else {
                 p data-token="configured" {
@@ -197,8 +197,8 @@ fn render_form(app: &App, next: &str, notice: Option<FormNotice>) -> Markup {
         }
         form.card.card-body.stack.login method="post" action=(LOGIN) {
             @match notice {
-                Some(FormNotice::Failure(why)) => p.note.bad #why role="alert" data-notice=(FormNotice::Failure(why).code()) { (failure_message(why)) },
-                Some(why @ FormNotice::LinkNotAccepted) => p.note #why role="alert" data-notice=(why.code()) {
+                Some(FormNotice::Failure(why)) => p.note.bad #why role="alert" data-notice=(FormNotice::Failure(why).notice_code()) { (failure_message(why)) },
+                Some(why @ FormNotice::LinkNotAccepted) => p.note #why role="alert" data-notice=(why.notice_code()) {
                     "This server does not accept a token from a link, because its operator has set the token. Enter the token here."
                 },
                 None => {}
@@ -229,7 +229,7 @@ fn failure_message(why: LoginFailure) -> String {
     }
 }
 
-fn render_logged_out() -> Markup {
+fn render_already_logged_in() -> Markup {
     html! {
         div.page-head {
             h1 { "You are logged in" }
@@ -253,7 +253,7 @@ mod tests {
             ("/a/../b", "/b"),
             ("/x?next=//example.org", "/x?next=//example.org"),
         ] {
-            assert_eq!(sanitize_next(Some(next)), expect, "{next}");
+            assert_eq!(sanitize_redirect_target(Some(next)), expect, "{next}");
         }
     }
 
@@ -277,9 +277,12 @@ mod tests {
             "/login?next=/login",
             "/logout",
         ] {
-            assert_eq!(sanitize_next(Some(next)), NEXT_DEFAULT, "{next:?}");
+            assert_eq!(sanitize_redirect_target(Some(next)), NEXT_DEFAULT, "{next:?}");
         }
-        assert_eq!(sanitize_next(Some(&format!("/{}", "x".repeat(NEXT_BYTES_MAX)))), NEXT_DEFAULT);
-        assert_eq!(sanitize_next(None), NEXT_DEFAULT);
+        assert_eq!(
+            sanitize_redirect_target(Some(&format!("/{}", "x".repeat(NEXT_BYTES_MAX)))),
+            NEXT_DEFAULT
+        );
+        assert_eq!(sanitize_redirect_target(None), NEXT_DEFAULT);
     }
 }

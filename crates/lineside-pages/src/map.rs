@@ -12,23 +12,23 @@ use axum::response::{IntoResponse, Response};
 use lineside_formats::Format;
 use lineside_http::QueryParameters;
 use lineside_http::app::App;
-use lineside_ingest::{Bounds, Feed, Network, Record};
+use lineside_ingest::{Feed, GeoBounds, Network, Record};
 use maud::{Markup, html};
 use serde::Serialize;
 use serde_json::json;
 
-use super::ignored_values::{self, IgnoredValue};
+use super::ignored_values::{self, IgnoredMapParameter};
 use super::layout::{self, NavSection, PageLayout};
 use super::name_search;
 use super::regions::{self, MapRegion, UnplacedNetwork};
 use super::vehicle_list::VehicleList;
 use super::{assets, board, icons, network_page, states};
 use crate::links;
-use crate::links::query_value;
+use crate::links::encode_query_value;
 use crate::network_names;
 use crate::not_found;
 use crate::regions::extent_of_network;
-use crate::regions::extent_of_systems;
+use crate::regions::extent_of_rentals;
 use crate::regions::extent_of_transit;
 use crate::regions::is_transit;
 use crate::stop_lines;
@@ -52,7 +52,7 @@ pub(super) struct MapNetwork {
     feeds: Vec<String>,
     /// Seconds by which the data's clock is behind the server's: more than 0 for a recording.
     behind: i64,
-    bounds: Option<Bounds>,
+    bounds: Option<GeoBounds>,
 }
 
 /// A raw feed with GeoJSON, or the GeoJSON of a GBFS system.
@@ -79,12 +79,12 @@ pub(super) async fn get_map(State(app): State<App>, parameters: QueryParameters)
     let question = parameters.find_value("q").unwrap_or_default();
     let names = match name_search::search_names(&app, question).await {
         Ok(names) => names,
-        Err(refusal) => return not_found::refusal_page(&refusal, false),
+        Err(refusal) => return not_found::reply_with_refusal_page(&refusal, false),
     };
     let regions = regions::list_regions(&app);
     let chosen = parameters.find_value("network");
     let region = regions.iter().find(|region| chosen == Some(region.id.as_str()));
-    let unplaced = regions::list_unplaced(&app, &regions);
+    let unplaced = regions::list_unplaced_networks(&app, &regions);
     let ignored = ignored_values::list_ignored_values(&app, &parameters);
     let notes = ignored_values::render_ignored_values(&ignored);
     let list = VehicleList {
@@ -98,17 +98,17 @@ pub(super) async fn get_map(State(app): State<App>, parameters: QueryParameters)
     let main = html! {
         @if has_map {
             div.map #map {}
-            (render_panel(&regions, &unplaced, chosen, &notes, &states::recording_list(&app)))
+            (render_panel(&regions, &unplaced, chosen, &notes, &states::render_recording_networks(&app)))
             div.map-buttons {
                 button.button.plain #show-list type="button" aria-pressed="false" { (icons::list()) span #show-list-words { "List" } }
                 button.button.plain #locate type="button" aria-describedby="locate-note" { (icons::locate()) "Near me" }
                 p.locate-note #locate-note role="status" hidden {}
             }
         }
-        (list.render_markup(&app, has_map))
+        (list.render_vehicle_list(&app, has_map))
         p.visually-hidden #announcement role="status" {}
-        (states::render_templates())
-        (layout::render_data_island("map-data", &map_data(&app, &regions, &ignored)))
+        (states::render_state_templates())
+        (layout::render_script_data("map-data", &map_script_data(&app, &regions, &ignored)))
     };
     layout::reply_with_page(StatusCode::OK, page.render_document(&main))
 }
@@ -127,7 +127,7 @@ impl SelectedStop {
         let (network, timetable, stop) = stop_lines::find_stop(app, feed, stop)?;
         let stop = timetable.stop(stop);
         let name = if stop.name.is_empty() { stop.id } else { stop.name };
-        let address = format!("/map?stop={}:{}", network.id(), query_value(stop.id));
+        let address = format!("/map?stop={}:{}", network.id(), encode_query_value(stop.id));
         Some(Self { name: name.to_owned(), address })
     }
 }
@@ -176,12 +176,20 @@ fn render_panel(
     }
 }
 
-fn map_data(app: &App, regions: &[MapRegion], ignored: &[IgnoredValue]) -> serde_json::Value {
-    let networks: Vec<MapNetwork> =
-        app.ingest().networks().iter().filter_map(|network| map_network(app, network)).collect();
+fn map_script_data(
+    app: &App,
+    regions: &[MapRegion],
+    ignored: &[IgnoredMapParameter],
+) -> serde_json::Value {
+    let networks: Vec<MapNetwork> = app
+        .ingest()
+        .networks()
+        .iter()
+        .filter_map(|network| build_map_network(app, network))
+        .collect();
     let raw: Vec<MapGeoJson> =
         app.ingest().feeds().iter().flat_map(|feed| list_geojson(feed)).collect();
-    let links = app.map_links();
+    let links = app.map_source_urls();
     json!({
         "now": app.now().0,
         "base_map": links.base_map, "style": links.style, "pmtiles": links.pmtiles,
@@ -197,14 +205,17 @@ pub(super) fn feed_map_data(
     network: &Network,
 ) -> Option<serde_json::Value> {
     let raw = list_geojson(feed);
-    let networks: Vec<MapNetwork> =
-        if raw.is_empty() { map_network(app, network).into_iter().collect() } else { Vec::new() };
+    let networks: Vec<MapNetwork> = if raw.is_empty() {
+        build_map_network(app, network).into_iter().collect()
+    } else {
+        Vec::new()
+    };
     let extent =
-        if raw.is_empty() { extent_of_network(network) } else { extent_of_systems(network) };
+        if raw.is_empty() { extent_of_network(network) } else { extent_of_rentals(network) };
     if raw.is_empty() && extent.is_none() {
         return None;
     }
-    let links = app.map_links();
+    let links = app.map_source_urls();
     Some(json!({
         "base_map": links.base_map, "style": links.style, "pmtiles": links.pmtiles,
         "networks": networks, "raw": raw,
@@ -212,7 +223,7 @@ pub(super) fn feed_map_data(
     }))
 }
 
-fn map_network(app: &App, network: &Network) -> Option<MapNetwork> {
+fn build_map_network(app: &App, network: &Network) -> Option<MapNetwork> {
     if !is_transit(network) {
         return None;
     }
@@ -227,7 +238,7 @@ fn map_network(app: &App, network: &Network) -> Option<MapNetwork> {
         timezone: timetable
             .as_ref()
             .map_or_else(|| "UTC".to_owned(), |timetable| timetable.timezone_name().to_owned()),
-        behind: (app.now().0 - network.data_now().0) / 1000,
+        behind: (app.now().0 - network.data_time_now().0) / 1000,
         feeds: feeds.iter().map(|feed| feed.config().id.as_str().to_owned()).collect(),
         bounds: extent_of_transit(network).map(|extent| extent.bounds),
         id,
@@ -284,7 +295,7 @@ pub(super) async fn get_stop_card(State(app): State<App>, parameters: QueryParam
         return StatusCode::NOT_FOUND.into_response();
     };
     let stop = timetable.stop(stop);
-    let ended = network_page::last_service_day(&network);
+    let ended = network_page::ended_timetable_last_day(&network);
     let state = network.state();
     let times =
         network_page::find_realtime_feeds_of_records(&app, &network, &state, state.trip_updates());
@@ -300,7 +311,10 @@ pub(super) async fn get_stop_card(State(app): State<App>, parameters: QueryParam
 
 /// Handles `/map/unplaced?network=`: the active vehicles of a network that report no position, which no cell of the map
 /// has.
-pub(super) async fn get_unplaced(State(app): State<App>, parameters: QueryParameters) -> Response {
+pub(super) async fn get_unplaced_vehicles(
+    State(app): State<App>,
+    parameters: QueryParameters,
+) -> Response {
     let Some(id) = parameters.find_value("network") else {
         return StatusCode::BAD_REQUEST.into_response();
     };
@@ -311,12 +325,13 @@ pub(super) async fn get_unplaced(State(app): State<App>, parameters: QueryParame
         vehicle_selection::list_reliable_vehicles(&network, |it| it.position().is_none());
     vehicles.sort_by(|a, b| a.id.cmp(&b.id));
     vehicles.truncate(UNPLACED_MAX);
-    let rows: Vec<_> = vehicles.iter().map(|record| unplaced_row(&network, record)).collect();
+    let rows: Vec<_> =
+        vehicles.iter().map(|record| unplaced_vehicle_json(&network, record)).collect();
     Json(rows).into_response()
 }
 
 /// Returns a vehicle in the shape of a record of a channel, with the address of its trip.
-fn unplaced_row(network: &Network, record: &Record) -> serde_json::Value {
+fn unplaced_vehicle_json(network: &Network, record: &Record) -> serde_json::Value {
     let vehicle = record.vehicle().and_then(|vehicle| vehicle.vehicle.as_ref());
     let trip = record.trip_descriptor();
     let trip_id = trip.and_then(|trip| trip.trip_id.as_deref()).filter(|id| !id.is_empty());
@@ -324,7 +339,7 @@ fn unplaced_row(network: &Network, record: &Record) -> serde_json::Value {
     let start = trip.and_then(|trip| trip.start_time.as_deref()).unwrap_or_default();
     json!({
         "feed": record.feed.as_str(), "id": record.id,
-        "trip_address": trip_id.map(|id| links::trip_address(network.id().as_str(), id, date, start)),
+        "trip_address": trip_id.map(|id| links::trip_page_url(network.id().as_str(), id, date, start)),
         "record": {
             "trip": { "trip_id": trip_id, "route_id": trip.and_then(|trip| trip.route_id.as_deref()) },
             "vehicle": { "label": vehicle.and_then(|vehicle| vehicle.label.as_deref()) },

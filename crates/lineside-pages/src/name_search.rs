@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use lineside_http::app::App;
 use lineside_http::{Refusal, run_blocking};
 use lineside_ingest::limits::SEARCH_LIMIT_MAX;
-use lineside_ingest::{CatalogHit, CatalogHitKind, Feed, Network, fold_text, matches_query};
+use lineside_ingest::{CatalogHit, CatalogHitKind, Feed, Network, fold_for_search, matches_query};
 use maud::{Markup, html};
 
 use super::{badge, network_page, words};
 use crate::links;
 use crate::network_names;
-use crate::stop_lines::lines_at;
+use crate::stop_lines::lines_at_stop;
 use crate::stop_lines::main_destinations;
 
 /// Stops that a page lists, and lines that it lists.
@@ -63,7 +63,7 @@ pub(super) struct FoundNetwork {
 
 /// The results of a search, and the feeds that contain them or whose schedule does.
 #[derive(Debug, Default)]
-pub(super) struct FoundNames {
+pub(super) struct NameSearchResults {
     /// The networks with a timetable whose name or id has the words.
     pub(super) networks: Vec<FoundNetwork>,
     pub(super) stops: Vec<FoundStop>,
@@ -77,18 +77,19 @@ pub(super) struct FoundNames {
 }
 
 /// Searches for words; an empty search finds nothing. Of stops and of lines, at most `listed_max` are listed.
-fn find_names(app: &App, question: &str, listed_max: usize) -> FoundNames {
+fn find_matching_names(app: &App, question: &str, listed_max: usize) -> NameSearchResults {
     let results = app.ingest().search_catalog(question);
-    let mut found = FoundNames { corrected: results.corrected, ..FoundNames::default() };
+    let mut found =
+        NameSearchResults { corrected: results.corrected, ..NameSearchResults::default() };
     for CatalogHit { feed, kind } in results.hits {
         let id = feed.id().to_string();
         match kind {
             CatalogHitKind::Feed => {}
             CatalogHitKind::Stop { id: stop, name } if found.stops.len() < listed_max => {
-                found.stops.push(find_stop(app, &feed, stop, name));
+                found.stops.push(build_found_stop(app, &feed, stop, name));
             }
             CatalogHitKind::Route { id: route, .. } if found.routes.len() < listed_max => {
-                found.routes.extend(find_route(app, &feed, &route));
+                found.routes.extend(build_found_route(app, &feed, &route));
             }
             CatalogHitKind::Stop { .. } => found.n_more_stops += 1,
             CatalogHitKind::Route { .. } => found.n_more_routes += 1,
@@ -96,11 +97,11 @@ fn find_names(app: &App, question: &str, listed_max: usize) -> FoundNames {
         found.feeds.insert(id);
     }
     disambiguate_namesakes(app, &mut found.stops);
-    found.networks = find_networks(app, found.corrected.as_deref().unwrap_or(question));
+    found.networks = find_matching_networks(app, found.corrected.as_deref().unwrap_or(question));
     found
 }
 
-fn find_networks(app: &App, question: &str) -> Vec<FoundNetwork> {
+fn find_matching_networks(app: &App, question: &str) -> Vec<FoundNetwork> {
     let networks = app.ingest().networks().into_iter();
     let named = networks.filter(|network| network.timetable().is_some()).map(|network| {
         let name = network_names::network_name(app, &network);
@@ -115,8 +116,8 @@ fn find_networks(app: &App, question: &str) -> Vec<FoundNetwork> {
 /// # Errors
 ///
 /// Returns an error if too many searches are running.
-pub(super) async fn search_names(app: &App, question: &str) -> Result<FoundNames, Refusal> {
-    search_up_to(app, question, LISTED_MAX).await
+pub(super) async fn search_names(app: &App, question: &str) -> Result<NameSearchResults, Refusal> {
+    search_names_up_to(app, question, LISTED_MAX).await
 }
 
 /// Searches like [`search_names`], and lists all results.
@@ -124,35 +125,43 @@ pub(super) async fn search_names(app: &App, question: &str) -> Result<FoundNames
 /// # Errors
 ///
 /// Returns an error if too many searches are running.
-pub(super) async fn search_all_names(app: &App, question: &str) -> Result<FoundNames, Refusal> {
-    search_up_to(app, question, ALL_LISTED_MAX).await
+pub(super) async fn search_names_listing_all(
+    app: &App,
+    question: &str,
+) -> Result<NameSearchResults, Refusal> {
+    search_names_up_to(app, question, ALL_LISTED_MAX).await
 }
 
-async fn search_up_to(app: &App, question: &str, listed_max: usize) -> Result<FoundNames, Refusal> {
+async fn search_names_up_to(
+    app: &App,
+    question: &str,
+    listed_max: usize,
+) -> Result<NameSearchResults, Refusal> {
     if question.trim().is_empty() {
-        return Ok(FoundNames::default());
+        return Ok(NameSearchResults::default());
     }
-    let permit = app.admission().line_render_slots().acquire_permit().await?;
+    let permit = app.admission().page_render_slots().acquire_permit().await?;
     let (app, question) = (app.clone(), question.to_owned());
     run_blocking(move || {
         let _permit = permit;
-        find_names(&app, &question, listed_max)
+        find_matching_names(&app, &question, listed_max)
     })
     .await
 }
 
-fn find_stop(app: &App, feed: &Feed, id: String, name: String) -> FoundStop {
+fn build_found_stop(app: &App, feed: &Feed, id: String, name: String) -> FoundStop {
     let network = feed.network();
     let timetable = network.timetable();
     let stop =
         timetable.as_ref().and_then(|timetable| Some((timetable, timetable.find_stop(&id)?)));
-    let mut lines = stop.map(|(timetable, stop)| lines_at(timetable, stop)).unwrap_or_default();
+    let mut lines =
+        stop.map(|(timetable, stop)| lines_at_stop(timetable, stop)).unwrap_or_default();
     let n_more_lines = lines.len().saturating_sub(LINES_MAX);
     lines.truncate(LINES_MAX);
     FoundStop {
         feed: feed.id().to_string(),
         network: network_names::network_name(app, &network),
-        ended: end_year(&network),
+        ended: timetable_end_year(&network),
         id,
         name,
         lines,
@@ -180,18 +189,18 @@ fn disambiguate_namesakes(app: &App, stops: &mut [FoundStop]) {
 }
 
 /// Returns the year in which the timetable of a network ended, if it has.
-fn end_year(network: &Network) -> Option<i16> {
-    network_page::last_service_day(network).map(|day| day.year())
+fn timetable_end_year(network: &Network) -> Option<i16> {
+    network_page::ended_timetable_last_day(network).map(|day| day.year())
 }
 
-fn find_route(app: &App, feed: &Feed, id: &str) -> Option<FoundRoute> {
+fn build_found_route(app: &App, feed: &Feed, id: &str) -> Option<FoundRoute> {
     let network = feed.network();
     let timetable = network.timetable()?;
     let route = timetable.route(timetable.find_route(id)?);
     Some(FoundRoute {
         feed: feed.id().to_string(),
         network: network_names::network_name(app, &network),
-        ended: end_year(&network),
+        ended: timetable_end_year(&network),
         id: id.to_owned(),
         name: route.display_name().to_owned(),
         long_name: route.long_name.to_owned(),
@@ -199,7 +208,7 @@ fn find_route(app: &App, feed: &Feed, id: &str) -> Option<FoundRoute> {
     })
 }
 
-impl FoundNames {
+impl NameSearchResults {
     /// Returns true if no network, stop or line was found.
     pub(super) fn is_empty(&self) -> bool {
         self.networks.is_empty() && self.stops.is_empty() && self.routes.is_empty()
@@ -210,15 +219,15 @@ impl FoundNames {
             @if !self.routes.is_empty() {
                 section.card data-found="lines" {
                     h2 { "Lines" }
-                    ul { @for route in &self.routes { (route.render_markup()) } }
-                    (render_more(question, self.n_more_routes, self.routes.len()))
+                    ul { @for route in &self.routes { (route.render_found_route()) } }
+                    (render_further_results_link(question, self.n_more_routes, self.routes.len()))
                 }
             }
         }
     }
 
     /// Renders the networks, stops and lines as cards.
-    pub(super) fn render_markup(&self, question: &str) -> Markup {
+    pub(super) fn render_search_results(&self, question: &str) -> Markup {
         html! {
             @if let Some(corrected) = &self.corrected {
                 p.note data-corrected=(corrected) { "Nothing is called “" (question) "”. Results for “" strong { (corrected) } "”:" }
@@ -230,19 +239,19 @@ impl FoundNames {
                             h2 { "Networks" }
                             ul {
                                 @for network in &self.networks {
-                                    li data-network=(network.id) { a.target href=(links::network_address(&network.id)) { (network.name) } }
+                                    li data-network=(network.id) { a.target href=(links::network_page_url(&network.id)) { (network.name) } }
                                 }
                             }
                         }
                     }
                     // Who enters the name of a line looks for the line.
-                    @let is_line = self.routes.iter().any(|route| fold_text(&route.name) == fold_text(question));
+                    @let is_line = self.routes.iter().any(|route| fold_for_search(&route.name) == fold_for_search(question));
                     @if is_line { (self.render_routes(question)) }
                     @if !self.stops.is_empty() {
                         section.card data-found="stops" {
                             h2 { "Stops" }
-                            ul { @for stop in &self.stops { (stop.render_markup()) } }
-                            (render_more(question, self.n_more_stops, self.stops.len()))
+                            ul { @for stop in &self.stops { (stop.render_found_stop()) } }
+                            (render_further_results_link(question, self.n_more_stops, self.stops.len()))
                         }
                     }
                     @if !is_line { (self.render_routes(question)) }
@@ -253,12 +262,12 @@ impl FoundNames {
 }
 
 /// Renders the number of further results after `n_listed`, as a link to all of them if the page has a longer list.
-fn render_more(question: &str, count: usize, n_listed: usize) -> Markup {
+fn render_further_results_link(question: &str, count: usize, n_listed: usize) -> Markup {
     let is_all = count + n_listed < SEARCH_LIMIT_MAX;
     let number = html! { (words::format_number(count as u64)) @if !is_all { " or more" } " more" };
     html! {
         @if count > 0 && n_listed <= LISTED_MAX {
-            p.more.small data-more=(count) { a.target href=(format!("/?q={}&all=1", links::query_value(question))) { (number) } }
+            p.more.small data-more=(count) { a.target href=(format!("/?q={}&all=1", links::encode_query_value(question))) { (number) } }
         } @else if count > 0 {
             p.more.soft.small data-more=(count) { "and " (number) ": add a word to narrow the search." }
         }
@@ -266,27 +275,27 @@ fn render_more(question: &str, count: usize, n_listed: usize) -> Markup {
 }
 
 /// Renders the name of a result's network, and the year in which its timetable ended.
-fn render_network(feed: &str, name: &str, ended: Option<i16>) -> Markup {
+fn render_result_network(feed: &str, name: &str, ended: Option<i16>) -> Markup {
     html! {
-        " " a.soft.small.target href=(links::network_address(feed)) { (name) }
+        " " a.soft.small.target href=(links::network_page_url(feed)) { (name) }
         @if let Some(year) = ended { " " span.soft.small.nowrap data-ended=(year) { "ended " (year) } }
     }
 }
 
 impl FoundStop {
     /// Returns the address of its departure board.
-    pub(super) fn board_address(&self) -> String {
-        links::board_address(&self.feed, &self.id)
+    pub(super) fn departure_board_url(&self) -> String {
+        links::departure_board_url(&self.feed, &self.id)
     }
 
-    fn render_markup(&self) -> Markup {
+    fn render_found_stop(&self) -> Markup {
         html! {
             li {
                 span {
-                    a.target href=(self.board_address()) { (self.name) }
+                    a.target href=(self.departure_board_url()) { (self.name) }
                     @if let Some(towards) = &self.towards { " " span.small { "towards " (towards) } }
                     @if self.shows_id { " " span.small data-stop-id { "stop " (self.id) } }
-                    (render_network(&self.feed, &self.network, self.ended))
+                    (render_result_network(&self.feed, &self.network, self.ended))
                 }
                 span.lines {
                     @for (name, color) in &self.lines { (badge::render_route_badge(name, *color)) }
@@ -299,21 +308,21 @@ impl FoundStop {
 
 impl FoundRoute {
     /// Returns the address of the line's page.
-    pub(super) fn line_address(&self) -> String {
-        links::line_address(&self.feed, &self.id)
+    pub(super) fn line_page_url(&self) -> String {
+        links::line_page_url(&self.feed, &self.id)
     }
 
     pub(super) fn title(&self) -> &str {
         if self.long_name.is_empty() { &self.name } else { &self.long_name }
     }
 
-    fn render_markup(&self) -> Markup {
+    fn render_found_route(&self) -> Markup {
         html! {
             li {
                 (badge::render_route_badge(&self.name, self.color))
                 span {
-                    a.target href=(self.line_address()) { (self.title()) }
-                    (render_network(&self.feed, &self.network, self.ended))
+                    a.target href=(self.line_page_url()) { (self.title()) }
+                    (render_result_network(&self.feed, &self.network, self.ended))
                 }
             }
         }
@@ -349,14 +358,14 @@ mod tests {
             long_name: String::new(),
             color: None,
         };
-        let found = FoundNames {
+        let found = NameSearchResults {
             stops: vec![stop(0)],
             routes: vec![route],
             n_more_stops: 64,
-            ..FoundNames::default()
+            ..NameSearchResults::default()
         };
         let order = |question: &str| {
-            let page = found.render_markup(question).into_string();
+            let page = found.render_search_results(question).into_string();
             let place = |kind: &str| page.find(&format!("data-found=\"{kind}\"")).unwrap();
             assert!(page.contains(&format!("href=\"/?q={question}&amp;all=1\"")), "{page}");
             assert!(page.contains("data-ended=\"2019\""), "{page}");
@@ -368,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_stop_shows_the_number_of_further_lines() {
-        assert!(stop(3).render_markup().into_string().contains(">+3<"));
-        assert!(!stop(0).render_markup().into_string().contains(">+"));
+        assert!(stop(3).render_found_stop().into_string().contains(">+3<"));
+        assert!(!stop(0).render_found_stop().into_string().contains(">+"));
     }
 }

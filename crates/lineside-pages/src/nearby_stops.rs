@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::badge;
 use crate::links;
-use crate::stop_lines::{lines_at, main_destinations};
+use crate::stop_lines::{lines_at_stop, main_destinations};
 
 /// The most stops that the list shows, and that are compared.
 const LISTED_MAX: usize = 6;
@@ -19,27 +19,27 @@ const DISTANCE_MAX: f64 = 600.0;
 const DEGREE_METRES: f64 = 111_200.0;
 
 /// Renders links to the boards of the stops nearby that have the same name; nothing if there are none.
-pub(super) fn render_namesakes(network: &str, dataset: &Dataset, stop: StopIdx) -> Markup {
+pub(super) fn render_same_name_stops(network: &str, dataset: &Dataset, stop: StopIdx) -> Markup {
     let timetable = &dataset.timetable;
     let own = timetable.stop(stop);
     if own.name.is_empty() {
         return html! {};
     }
     let shown = own.parent.unwrap_or(stop);
-    let mut others = dataset.stop_page(own.name, 0, COMPARED_MAX).stops;
+    let mut others = dataset.search_stops_page(own.name, 0, COMPARED_MAX).stops;
     others.retain(|&other| {
         let it = timetable.stop(other);
         other != stop && other != shown && it.name == own.name && is_near(&own, &it)
     });
-    others.retain(|&other| !lines_at(timetable, other).is_empty());
+    others.retain(|&other| !lines_at_stop(timetable, other).is_empty());
     others.truncate(LISTED_MAX);
     html! {
         @if !others.is_empty() {
             nav.nearby-stops aria-label="Other stops with this name" {
                 span.soft.small { "Also here:" }
                 @for &other in &others {
-                    a.target href=(links::board_address(network, timetable.stop(other).id)) {
-                        @for (name, color) in lines_at(timetable, other).iter().take(LINES_MAX) { (badge::render_route_badge(name, *color)) " " }
+                    a.target href=(links::departure_board_url(network, timetable.stop(other).id)) {
+                        @for (name, color) in lines_at_stop(timetable, other).iter().take(LINES_MAX) { (badge::render_route_badge(name, *color)) " " }
                         @if let Some(towards) = main_destinations(timetable, other) { span.small { "towards " (towards) } }
                     }
                 }

@@ -46,7 +46,7 @@ pub(super) async fn get_alerts(
 ) -> Response {
     let network = match find_transit_network(&app, &feed) {
         Ok(network) => network,
-        Err(refusal) => return not_found::refusal_page(&refusal, false),
+        Err(refusal) => return not_found::reply_with_refusal_page(&refusal, false),
     };
     let languages = PreferredLanguages::from_request(&parameters, &headers);
     let number = parameters.find_value("page").and_then(|page| page.parse().ok()).unwrap_or(1);
@@ -65,7 +65,7 @@ pub(super) async fn get_alerts(
     ));
     let id = network.id();
     page.alternates.push(("application/json", format!("/api/v1/state?channel=feed/{id}")));
-    network_page::reply_with_page(&page, &view.render_markup())
+    network_page::reply_with_localized_page(&page, &view.render_alerts_page())
 }
 
 /// Returns the network of a public-transport feed.
@@ -140,7 +140,7 @@ struct AlertsView {
 
 impl AlertsView {
     fn new(app: &App, network: &Network, languages: PreferredLanguages, number: usize) -> Self {
-        let now = network.data_now().unix_seconds();
+        let now = network.data_time_now().unix_seconds();
         let state = network.state();
         let mut all: Vec<(AlertPhase, Arc<Record>)> = state
             .alerts()
@@ -153,7 +153,7 @@ impl AlertsView {
             let alert = record.alert();
             let start =
                 alert.and_then(|it| it.active_period.iter().filter_map(|it| it.start).max());
-            let line = alert.map(|alert| line_order(alert, timetable.as_deref()));
+            let line = alert.map(|alert| alert_line_sort_key(alert, timetable.as_deref()));
             (*phase, Reverse(alert.map_or(0, alerts::severity_rank)), line, Reverse(start))
         });
         let total = all.len();
@@ -166,7 +166,7 @@ impl AlertsView {
         let skipped = (number - 1) * ALERTS_PER_PAGE;
         let all_alerts = all.iter().filter_map(|(_, record)| record.alert());
         let other_languages = list_unshown_languages(all_alerts, &languages);
-        let common_source = find_common_source(all.iter().map(|(_, record)| &**record));
+        let common_source = find_common_feed(all.iter().map(|(_, record)| &**record));
         Self {
             id: network.id().to_string(),
             name: network_names::network_name(app, network),
@@ -178,8 +178,8 @@ impl AlertsView {
             n_in_force: n_now,
             number,
             now,
-            recording: states::recording_tag(network),
-            is_recording: network.replay_time().is_some(),
+            recording: states::render_recording_tag(network),
+            is_recording: network.replayed_time_now().is_some(),
             source: AlertFeedStatus::for_network(network),
             live_end: outdated_live_data_time(network),
             common_source,
@@ -190,7 +190,7 @@ impl AlertsView {
     }
 
     /// Renders the first sentence of the page.
-    fn render_count(&self) -> Markup {
+    fn render_active_count(&self) -> Markup {
         let count = words::format_count(self.n_in_force as u64, "alert", "alerts");
         let end = self.live_end.map(|at| {
             let (at, zone) = (at.unix_seconds(), &self.zone);
@@ -214,7 +214,7 @@ impl AlertsView {
     }
 
     /// Renders links to the network's other pages in place of a list.
-    fn render_other_pages(&self) -> Markup {
+    fn render_network_links(&self) -> Markup {
         html! {
             @if self.total == 0 && self.timetable.is_some() {
                 nav.network-links aria-label="Other pages of this network" {
@@ -225,9 +225,9 @@ impl AlertsView {
         }
     }
 
-    fn render_markup(&self) -> Markup {
+    fn render_alerts_page(&self) -> Markup {
         let pages = self.total.div_ceil(ALERTS_PER_PAGE);
-        let address = |page: usize| self.page_address(page, self.chosen_language.as_deref());
+        let address = |page: usize| self.alerts_page_url(page, self.chosen_language.as_deref());
         html! {
             div.page.riders #live-page {
                 div.page-head.tight {
@@ -238,7 +238,7 @@ impl AlertsView {
                         }
                     }
                     h1 { "Alerts" }
-                    (self.render_count())
+                    (self.render_active_count())
                     p.answer-at {
                         (self.recording)
                         // Without a current source of alerts nothing on the page is live.
@@ -246,7 +246,7 @@ impl AlertsView {
                     }
                     (self.render_languages())
                 }
-                (self.render_other_pages())
+                (self.render_network_links())
                 @for phase in [AlertPhase::InForce, AlertPhase::Upcoming, AlertPhase::Past] {
                     @let own: Vec<&Record> = self.alerts.iter().filter(|(of, _)| *of == phase).map(|(_, record)| &**record).collect();
                     @if !own.is_empty() {
@@ -264,8 +264,8 @@ impl AlertsView {
                     }
                 }
                 @if let Some(feed) = &self.common_source { p.small.soft data-common-source=(feed) { (self.render_source(feed)) } }
-                (states::render_templates())
-                (layout::render_data_island("live-page-data", &self.live_data()))
+                (states::render_state_templates())
+                (layout::render_script_data("live-page-data", &self.page_script_data()))
             }
         }
     }
@@ -306,7 +306,7 @@ impl AlertsView {
                     "Also in "
                     @for (at, language) in self.other_languages.iter().enumerate() {
                         @if at > 0 { @if at + 1 == n { " and " } @else { ", " } }
-                        a.target href=(self.page_address(self.number, Some(language))) hreflang=(language) { (language_name(language)) }
+                        a.target href=(self.alerts_page_url(self.number, Some(language))) hreflang=(language) { (language_name(language)) }
                     }
                     "."
                 }
@@ -314,7 +314,7 @@ impl AlertsView {
         }
     }
 
-    fn page_address(&self, page: usize, language: Option<&str>) -> String {
+    fn alerts_page_url(&self, page: usize, language: Option<&str>) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         if page > 1 {
             query.append_pair("page", &page.to_string());
@@ -324,11 +324,11 @@ impl AlertsView {
         }
         let query = query.finish();
         let separator = if query.is_empty() { "" } else { "?" };
-        format!("{}{separator}{query}", links::alerts_address(&self.id))
+        format!("{}{separator}{query}", links::network_alerts_url(&self.id))
     }
 
     /// Returns the channels that the page's script follows.
-    fn live_data(&self) -> serde_json::Value {
+    fn page_script_data(&self) -> serde_json::Value {
         let channels: Vec<String> =
             self.feed_names.keys().take(CHANNELS_MAX).map(|id| format!("alerts/{id}")).collect();
         json!({ "channels": channels })
@@ -339,7 +339,7 @@ impl AlertsView {
         let mut affected: Vec<Markup> = Vec::new();
         let mut known = std::collections::BTreeSet::new();
         for entity in &alert.informed_entity {
-            for (key, markup) in self.describe_entity(entity) {
+            for (key, markup) in self.describe_affected_entity(entity) {
                 if known.insert(key) {
                     affected.push(markup);
                 }
@@ -357,7 +357,7 @@ impl AlertsView {
         }
     }
 
-    fn describe_entity(&self, entity: &proto::EntitySelector) -> Vec<(String, Markup)> {
+    fn describe_affected_entity(&self, entity: &proto::EntitySelector) -> Vec<(String, Markup)> {
         let given = |id: &Option<String>| id.clone().filter(|id| !id.is_empty());
         let timetable = self.timetable.as_deref();
         let mut all = Vec::new();
@@ -365,7 +365,7 @@ impl AlertsView {
             let route = timetable.and_then(|it| Some(it.route(it.find_route(&id)?)));
             let markup = match route {
                 Some(it) => {
-                    html! { a.line-link.target href=(links::line_address(&self.id, &id)) { (badge::render_route_badge(it.display_name(), it.color)) } }
+                    html! { a.line-link.target href=(links::line_page_url(&self.id, &id)) { (badge::render_route_badge(it.display_name(), it.color)) } }
                 }
                 None => html! { "line " (id) },
             };
@@ -375,7 +375,7 @@ impl AlertsView {
             let stop = timetable.and_then(|it| Some(it.stop(it.find_stop(&id)?)));
             let markup = match stop {
                 Some(stop) => html! {
-                    a.target href=(links::board_address(&self.id, &id)) {
+                    a.target href=(links::departure_board_url(&self.id, &id)) {
                         (if stop.name.is_empty() { stop.id } else { stop.name })
                         @if let Some(platform) = stop.platform_code { ", platform " (platform) }
                     }
@@ -390,7 +390,7 @@ impl AlertsView {
         {
             let date = trip.start_date.as_deref().unwrap_or_default();
             let start = trip.start_time.as_deref().unwrap_or_default();
-            let markup = html! { a.target href=(links::trip_address(&self.id, &id, date, start)) { (self.describe_trip(&id, date, start)) } };
+            let markup = html! { a.target href=(links::trip_page_url(&self.id, &id, date, start)) { (self.describe_trip(&id, date, start)) } };
             all.push((format!("trip {id} {date} {start}"), markup));
         }
         if all.is_empty() {
@@ -418,11 +418,11 @@ impl AlertsView {
     fn describe_trip(&self, id: &str, date: &str, start: &str) -> String {
         let scheduled = self.timetable.as_deref().and_then(|it| Some((it, it.find_trip(id)?)));
         let Some((timetable, trip)) = scheduled else {
-            return links::parse_time(start)
+            return links::parse_gtfs_time(start)
                 .map_or_else(|| "a trip".to_owned(), |_| format!("the trip at {start}"));
         };
         let date = Date::strptime("%Y%m%d", date).unwrap_or(timetable.local_date_at(self.now));
-        let seconds = links::parse_time(start).or_else(|| timetable.trip_start_time(trip));
+        let seconds = links::parse_gtfs_time(start).or_else(|| timetable.trip_start_time(trip));
         let clock = seconds.map(|seconds| {
             words::format_clock(timetable.service_time_to_unix(date, seconds), &self.zone)
         });
@@ -439,13 +439,13 @@ impl AlertsView {
 }
 
 /// Returns the feed of several alerts, if they have one feed.
-fn find_common_source<'a>(mut records: impl Iterator<Item = &'a Record>) -> Option<String> {
+fn find_common_feed<'a>(mut records: impl Iterator<Item = &'a Record>) -> Option<String> {
     let feed = records.next()?.feed.to_string();
     records.all(|record| record.feed.as_str() == feed).then_some(feed)
 }
 
 /// Returns the key that orders alerts by their first line; those without a line are last.
-fn line_order(alert: &proto::Alert, timetable: Option<&Timetable>) -> impl Ord + use<> {
+fn alert_line_sort_key(alert: &proto::Alert, timetable: Option<&Timetable>) -> impl Ord + use<> {
     let ids = alert.informed_entity.iter().filter_map(|it| it.route_id.as_deref());
     let routes = ids.filter_map(|id| timetable.and_then(|it| Some(it.route(it.find_route(id)?))));
     let names = routes.map(|route| {

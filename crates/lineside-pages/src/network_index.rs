@@ -7,16 +7,16 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::civil::Date;
 use lineside_http::app::App;
-use lineside_ingest::{FeedState, Network, RouteMode, fold_text};
+use lineside_ingest::{FeedState, Network, RouteMode, fold_for_search};
 use maud::{Markup, html};
 
 use super::alert_source::outdated_live_data_time;
 use super::layout::{self, NavSection, PageLayout};
-use super::states::ServiceCountdown;
+use super::states::TimetableCountdown;
 use super::{favourites, network_page, states, words};
 use crate::alerts;
 use crate::links;
-use crate::links::network_address;
+use crate::links::network_page_url;
 use crate::network_names;
 use crate::vehicle_selection::count_reliable_vehicles;
 
@@ -40,7 +40,7 @@ struct NetworkEntry {
     /// The local day of its newest live data if they are out of date.
     live_end: Option<String>,
     /// The state of its schedule, and the days until the timetable begins and ends.
-    service: Option<(FeedState, ServiceCountdown)>,
+    service: Option<(FeedState, TimetableCountdown)>,
     recording: Markup,
 }
 
@@ -55,32 +55,33 @@ impl NetworkEntry {
             name: network_names::network_name(app, network),
             modes: kinds.collect(),
             n_lines: timetable.routes().len(),
-            ended: network_page::last_service_day(network),
+            ended: network_page::ended_timetable_last_day(network),
             n_vehicles: count_reliable_vehicles(network, |_| true),
             n_unplaced: count_reliable_vehicles(network, |record| record.position().is_none()),
-            is_recording: network.replay_time().is_some(),
-            n_alerts: count_in_force(network),
+            is_recording: network.replayed_time_now().is_some(),
+            n_alerts: count_active_alerts(network),
             live_end: outdated_live_data_time(network)
-                .map(|at| words::day_at(at, &words::network_zone(network))),
-            service: schedule.map(|feed| (feed.status().state, ServiceCountdown::for_feed(&feed))),
-            recording: states::recording_tag(network),
+                .map(|at| words::format_day_of_time(at, &words::network_zone(network))),
+            service: schedule
+                .map(|feed| (feed.status().state, TimetableCountdown::for_feed(&feed))),
+            recording: states::render_recording_tag(network),
         })
     }
 
-    fn render_markup(&self) -> Markup {
+    fn render_network_entry(&self) -> Markup {
         let modes: Vec<String> = self
             .modes
             .iter()
             .enumerate()
-            .map(|(at, mode)| match words::mode_name(*mode) {
+            .map(|(at, mode)| match words::mode_lines_heading(*mode) {
                 first if at == 0 => first.to_owned(),
                 other => other.to_lowercase(),
             })
             .collect();
         html! {
             li data-network=(self.id) data-ended=[self.ended] {
-                a.target href=(network_address(&self.id)) { (self.name) }
-                @if let Some((state, service)) = self.service.filter(|_| self.ended.is_none()) { " " (states::render_service_tag(&self.id, service, state)) }
+                a.target href=(network_page_url(&self.id)) { (self.name) }
+                @if let Some((state, service)) = self.service.filter(|_| self.ended.is_none()) { " " (states::render_timetable_validity_tag(&self.id, service, state)) }
                 " " (self.recording)
                 div.soft.small {
                     @if !modes.is_empty() { (modes.join(", ")) " · " }
@@ -90,7 +91,7 @@ impl NetworkEntry {
                     @if self.n_vehicles > 0 { " · " (words::format_count(self.n_vehicles as u64, "vehicle", "vehicles")) }
                     @if self.n_unplaced > 0 && self.n_unplaced == self.n_vehicles { ", none with a position" }
                     @else if self.n_unplaced > 0 { ", " (words::format_number(self.n_unplaced as u64)) " of them without a position" }
-                    @if self.n_alerts > 0 { " · " a.target href=(links::alerts_address(&self.id)) { (words::format_count(self.n_alerts as u64, "alert", "alerts")) } }
+                    @if self.n_alerts > 0 { " · " a.target href=(links::network_alerts_url(&self.id)) { (words::format_count(self.n_alerts as u64, "alert", "alerts")) } }
                 }
             }
         }
@@ -100,12 +101,18 @@ impl NetworkEntry {
 impl NetworkEntry {
     /// Returns the key of the display order. Names are ordered regardless of case and accents.
     fn sort_key(&self) -> (bool, bool, String, String, String) {
-        let folded = fold_text(&self.name);
-        (!self.is_live(), self.ended.is_some(), folded, self.name.clone(), self.id.clone())
+        let folded = fold_for_search(&self.name);
+        (
+            !self.has_live_or_replayed_data(),
+            self.ended.is_some(),
+            folded,
+            self.name.clone(),
+            self.id.clone(),
+        )
     }
 
     /// Returns true if something on the network's pages is live or replayed.
-    fn is_live(&self) -> bool {
+    fn has_live_or_replayed_data(&self) -> bool {
         self.is_recording || self.n_vehicles > 0 || self.n_alerts > 0
     }
 }
@@ -136,7 +143,7 @@ pub(super) async fn get_networks(State(app): State<App>) -> Response {
             (favourites::render_list(None))
             section.card aria-label="Networks" {
                 @if entries.is_empty() { p.board-empty { "No timetable has been loaded yet." } }
-                ul.network-list { @for entry in &entries { (entry.render_markup()) } }
+                ul.network-list { @for entry in &entries { (entry.render_network_entry()) } }
             }
         }
     };
@@ -152,7 +159,7 @@ fn describe_networks(entries: &[NetworkEntry]) -> String {
     let total = words::format_count(entries.len() as u64, "network", "networks");
     let mut text = format!(
         "{total}, {} with live data",
-        count(|entry| entry.is_live() && !entry.is_recording)
+        count(|entry| entry.has_live_or_replayed_data() && !entry.is_recording)
     );
     if entries.iter().any(|entry| entry.is_recording) {
         text += &format!(", {} replayed from a recording", count(|entry| entry.is_recording));
@@ -172,7 +179,7 @@ pub(super) fn render_rider_links(app: &App) -> Markup {
             nav.rider-links aria-label="Lines, stops and departures" {
                 span.soft { "Lines, stops and departures:" }
                 @for network in all.iter().take(NAMED_MAX) {
-                    a.target href=(network_address(network.id().as_str())) { (network_names::network_name(app, network)) }
+                    a.target href=(network_page_url(network.id().as_str())) { (network_names::network_name(app, network)) }
                 }
                 a.target href="/networks" { "All networks" }
             }
@@ -181,8 +188,8 @@ pub(super) fn render_rider_links(app: &App) -> Markup {
 }
 
 /// Returns the number of active alerts of a network.
-pub(super) fn count_in_force(network: &Network) -> usize {
-    let now = network.data_now().unix_seconds();
+pub(super) fn count_active_alerts(network: &Network) -> usize {
+    let now = network.data_time_now().unix_seconds();
     let state = network.state();
     let alerts = state.alerts().filter_map(|record| record.alert());
     alerts.filter(|alert| alerts::is_in_force(alert, now)).count()

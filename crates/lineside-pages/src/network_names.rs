@@ -13,16 +13,16 @@ pub(super) fn common_prefix(names: &[String]) -> Option<&str> {
 /// Returns the network's name: the common part before a colon in the configured names of its feeds, or the name of its
 /// schedule, or the schedule's only agency, or its id.
 pub(super) fn network_name(app: &App, network: &Network) -> String {
-    if let Some(shared) = shared_name(network) {
+    if let Some(shared) = shared_feed_name_prefix(network) {
         return shared;
     }
     let id = network.id().as_str();
     let schedule = app.ingest().find_feed(id);
     let configured = schedule.and_then(|feed| feed.config().name.clone());
-    configured.or_else(|| only_agency(network)).unwrap_or_else(|| id.to_owned())
+    configured.or_else(|| only_agency_name(network)).unwrap_or_else(|| id.to_owned())
 }
 
-pub(super) fn only_agency(network: &Network) -> Option<String> {
+pub(super) fn only_agency_name(network: &Network) -> Option<String> {
     let timetable = network.timetable()?;
     let mut agencies = timetable.agencies();
     let first = agencies.next().filter(|agency| !agency.name.is_empty())?;
@@ -30,7 +30,7 @@ pub(super) fn only_agency(network: &Network) -> Option<String> {
 }
 
 /// Returns the common part before a colon in the configured names of a network's feeds.
-pub(super) fn shared_name(network: &Network) -> Option<String> {
+pub(super) fn shared_feed_name_prefix(network: &Network) -> Option<String> {
     let names: Vec<String> =
         network.feeds().iter().filter_map(|feed| feed.config().name.clone()).collect();
     common_prefix(&names).map(str::to_owned)

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use lineside_config::spelling::find_nearest_word;
-use lineside_http::EmbeddableReply;
+use lineside_http::EmbeddableReplyMarker;
 use lineside_http::Refusal;
 use lineside_http::app::App;
 use lineside_http::page_context::{self, PageContext};
@@ -41,9 +41,9 @@ fn render_page(what: &str, offer: Option<&Markup>, is_embedded: bool) -> Markup 
     let mut page = PageLayout::new("Page not found", NavSection::Other);
     page.is_embedded = is_embedded;
     page.is_indexed = false;
-    let suggestions = page_context::current_context()
+    let suggestions = page_context::current_page_context()
         .filter(|_| offer.is_none())
-        .map(|context| suggest_addresses(&context))
+        .map(|context| suggest_similar_urls(&context))
         .unwrap_or_default();
     let main = html! {
         div.page {
@@ -51,7 +51,7 @@ fn render_page(what: &str, offer: Option<&Markup>, is_embedded: bool) -> Markup 
                 h1 { "Page not found" }
                 p { (what) }
                 @if let Some(offer) = offer { (offer) }
-                @if let Some(context) = page_context::current_context() {
+                @if let Some(context) = page_context::current_page_context() {
                     p.small { code.missing-path { (percent_decode_str(context.request_path()).decode_utf8_lossy()) } }
                 }
             }
@@ -94,7 +94,7 @@ fn render_search() -> Markup {
 }
 
 /// Returns addresses similar to the requested one, with their names.
-fn suggest_addresses(context: &PageContext) -> Vec<(String, String)> {
+fn suggest_similar_urls(context: &PageContext) -> Vec<(String, String)> {
     let path = percent_decode_str(context.request_path()).decode_utf8_lossy();
     let segments: Vec<&str> =
         path.split('/').filter(|segment| !segment.is_empty()).take(SEGMENTS_MAX).collect();
@@ -135,7 +135,7 @@ fn suggest_feeds(app: &App, segments: &[&str]) -> Vec<(String, String)> {
     let suggestion = |feed: &std::sync::Arc<lineside_ingest::Feed>| {
         let network = feed.network();
         if is_for_riders && network.timetable().is_some() {
-            return (links::network_address(network.id().as_str()), network_name(app, &network));
+            return (links::network_page_url(network.id().as_str()), network_name(app, &network));
         }
         (format!("/feeds/{}", feed.id()), feed.config().display_name().to_owned())
     };
@@ -167,14 +167,14 @@ pub(super) const LATER_S: u32 = 15;
 pub(super) const MISSING_S: u32 = 300;
 
 /// Returns the page for an unknown address; `what` is missing, as a sentence.
-pub fn not_found_page(what: &str) -> Response {
+pub fn reply_with_not_found_page(what: &str) -> Response {
     reply_not_found(what, false)
 }
 
 /// Returns an error page with the reason, also for an embedded page. A page that may become available reloads itself;
 /// an embedded page also does so if the current schedule lacks its subject, because a board on a wall has no user to
 /// reload it.
-pub(super) fn refusal_page(refusal: &Refusal, is_embedded: bool) -> Response {
+pub(super) fn reply_with_refusal_page(refusal: &Refusal, is_embedded: bool) -> Response {
     match refusal.status() {
         StatusCode::NOT_FOUND => reply_not_found(&refusal.message(), is_embedded),
         StatusCode::SERVICE_UNAVAILABLE => reply_unavailable(refusal, is_embedded),
@@ -203,13 +203,13 @@ pub(super) fn reply_not_found(what: &str, is_embedded: bool) -> Response {
         layout::reply_with_page(StatusCode::NOT_FOUND, render_page(what, None, is_embedded));
     if is_embedded {
         response.headers_mut().insert(header::REFRESH, HeaderValue::from(MISSING_S));
-        response.extensions_mut().insert(EmbeddableReply);
+        response.extensions_mut().insert(EmbeddableReplyMarker);
     }
     response
 }
 
 /// Returns the page for an address of which another one exists: `offer` has its link.
-pub(super) fn reply_with_offer(what: &str, offer: &Markup) -> Response {
+pub(super) fn reply_not_found_with_link(what: &str, offer: &Markup) -> Response {
     layout::reply_with_page(StatusCode::NOT_FOUND, render_page(what, Some(offer), false))
 }
 
@@ -220,7 +220,7 @@ pub(super) fn reply_unavailable(refusal: &Refusal, is_embedded: bool) -> Respons
     parts.headers.insert(header::CONTENT_TYPE, kind);
     parts.headers.insert(header::REFRESH, HeaderValue::from(LATER_S));
     if is_embedded {
-        parts.extensions.insert(EmbeddableReply);
+        parts.extensions.insert(EmbeddableReplyMarker);
     }
     Response::from_parts(parts, Body::from(page.into_string()))
 }

@@ -53,7 +53,7 @@ pub fn list_parameter_values() -> Vec<PageParameterValues> {
             "/trips/{feed}/{trip_id}",
             "start",
             Parsed {
-                is_valid: |text| links::parse_time(text).is_some(),
+                is_valid: |text| links::parse_gtfs_time(text).is_some(),
                 expected: "a time of day, HH:MM:SS",
             },
         ),
@@ -62,10 +62,10 @@ pub fn list_parameter_values() -> Vec<PageParameterValues> {
         all.push(values(template, "embed", words(&["0", "1"])));
     }
     let tiles = ["/ops", "/ops/tiles"];
-    all.extend(tiles.map(|template| values(template, "range", OneOf(ops::list_ranges()))));
-    all.push(values("/ops", "sort", OneOf(ops::list_sort_words())));
+    all.extend(tiles.map(|template| values(template, "range", OneOf(ops::list_range_values()))));
+    all.push(values("/ops", "sort", OneOf(ops::list_sort_values())));
     let notices = ["/ops", "/ops/add", "/ops/feeds/{feed}", "/ops/history"];
-    all.extend(notices.map(|template| values(template, "done", OneOf(ops::list_notices()))));
+    all.extend(notices.map(|template| values(template, "done", OneOf(ops::list_notice_values()))));
     all
 }
 

@@ -2,14 +2,14 @@
 
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
-use lineside_http::{EmbeddableReply, QueryParameters, Refusal};
+use lineside_http::{EmbeddableReplyMarker, QueryParameters, Refusal};
 use maud::html;
 
 use super::layout::{self, NavSection, PageLayout};
 
 /// Responds to rejected parameters: with a page that suggests a link, or with the plain error if the client does not
 /// accept HTML.
-pub fn refuse_parameters(
+pub fn reply_to_rejected_parameters(
     uri: &Uri,
     accepted: &axum::http::HeaderMap,
     refusal: Refusal,
@@ -19,11 +19,11 @@ pub fn refuse_parameters(
         return refusal.into_response();
     }
     let query = uri.query().unwrap_or_default();
-    let is_embedded = QueryParameters::parse_query(query).is_embedded();
+    let is_embedded = QueryParameters::parse_query(query).asks_for_embedded_page();
     let mut page = PageLayout::new("Check the link", NavSection::Other);
     page.is_embedded = is_embedded;
     page.is_indexed = false;
-    let (without, corrected) = correct_address(uri.path(), query, &refusal);
+    let (without, corrected) = suggest_corrected_url(uri.path(), query, &refusal);
     let main = html! {
         div.page {
             div.page-head {
@@ -45,13 +45,13 @@ pub fn refuse_parameters(
     let mut response =
         layout::reply_with_page(StatusCode::BAD_REQUEST, page.render_document(&main));
     if is_embedded {
-        response.extensions_mut().insert(EmbeddableReply);
+        response.extensions_mut().insert(EmbeddableReplyMarker);
     }
     response
 }
 
 /// Returns the address without the rejected parameter, and one with the most similar name if there is one.
-fn correct_address(path: &str, query: &str, refusal: &Refusal) -> (String, Option<String>) {
+fn suggest_corrected_url(path: &str, query: &str, refusal: &Refusal) -> (String, Option<String>) {
     let (refused, nearest) = match refusal {
         Refusal::UnknownParameter { name, nearest, .. } => (name.as_str(), nearest.as_deref()),
         Refusal::RepeatedParameter(name) => (name.as_str(), None),
@@ -87,9 +87,9 @@ mod tests {
             nearest: Some("route".to_owned()),
             known: Vec::new(),
         };
-        let links = correct_address("/delays/city", "stop=a%26b&rute=1", &refusal);
+        let links = suggest_corrected_url("/delays/city", "stop=a%26b&rute=1", &refusal);
         let corrected = Some("/delays/city?stop=a%26b&route=1".to_owned());
         assert_eq!(links, ("/delays/city?stop=a%26b".to_owned(), corrected));
-        assert_eq!(correct_address("/map", "rute=1", &refusal).0, "/map");
+        assert_eq!(suggest_corrected_url("/map", "rute=1", &refusal).0, "/map");
     }
 }

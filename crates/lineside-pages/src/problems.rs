@@ -4,8 +4,8 @@ use lineside_formats::{Problem, Problems};
 use maud::{Markup, html};
 
 use super::words;
-use crate::layout::render_fold;
-use crate::links::{has_rule, rule_address};
+use crate::layout::render_foldable_section;
+use crate::links::{has_rule_page, rule_page_url};
 
 /// Values of one kind that are listed individually.
 const SHOWN_MAX: usize = 10;
@@ -79,7 +79,7 @@ impl ProblemTotals {
     }
 
     /// Renders the numbers of ignored fields, ignored values and duplicates; nothing if there are none.
-    pub(super) fn render_others(self) -> Markup {
+    pub(super) fn render_unknowns_and_duplicates(self) -> Markup {
         html! {
             @for (key, text) in self.list_others() { div.soft.small data-problems=(key) { (text) } }
         }
@@ -119,16 +119,16 @@ pub(super) fn render_card(problems: &Problems, has_data: bool, is_converted: boo
             @if !converted.is_empty() {
                 p.card-body.soft.small { "The timetable that was converted from this NeTEx lacks:" }
                 ul.problem-list {
-                    @for (file, code, count) in converted { (render_converted_kind(file, code, count, problems.retained_problems())) }
+                    @for (file, code, count) in converted { (render_converted_problem_kind(file, code, count, problems.retained_problems())) }
                 }
             }
         }
     };
-    render_fold("problems", "Unreadable data", &html! { (note) }, false, &body)
+    render_foldable_section("problems", "Unreadable data", &html! { (note) }, false, &body)
 }
 
 /// Returns the NeTEx elements that become the rows of a table.
-fn netex_name(file: &str) -> &str {
+fn netex_element_names(file: &str) -> &str {
     match file {
         "agency.txt" => "Operator or Authority",
         "stops.txt" => "StopPlace, Quay or ScheduledStopPoint",
@@ -144,14 +144,19 @@ fn netex_name(file: &str) -> &str {
 
 /// Renders problems of one kind in a table converted from NeTEx: with the names of the original elements, and without
 /// line numbers, which the producer does not have.
-fn render_converted_kind(file: &str, code: &str, count: u64, samples: &[Problem]) -> Markup {
+fn render_converted_problem_kind(
+    file: &str,
+    code: &str,
+    count: u64,
+    samples: &[Problem],
+) -> Markup {
     let all = samples.iter().filter(|problem| &*problem.file == file && problem.code == code);
     let shown: Vec<&Problem> = all.take(SHOWN_MAX).collect();
     let more = count - u64::try_from(shown.len()).unwrap_or(count).min(count);
     html! {
         li {
             details open[count <= 3] {
-                summary { strong { (netex_name(file)) } " " span.mono { (code) } span.tag { (words::format_number(count)) } }
+                summary { strong { (netex_element_names(file)) } " " span.mono { (code) } span.tag { (words::format_number(count)) } }
                 (render_rule_link(code))
                 ul {
                     @for problem in shown {
@@ -208,7 +213,7 @@ fn group_by_value<'a>(problems: impl Iterator<Item = &'a Problem>) -> Vec<(&'a P
 /// Renders a link to the page of a code, if it has one.
 fn render_rule_link(code: &str) -> Markup {
     html! {
-        @if has_rule(code) { p.card-body.small { a.target href=(rule_address(code)) { "About " code { (code) } } } }
+        @if has_rule_page(code) { p.card-body.small { a.target href=(rule_page_url(code)) { "About " code { (code) } } } }
     }
 }
 
@@ -285,19 +290,19 @@ mod tests {
         problems.push(Problem::new("stations.json", "duplicate_id", "lost"));
         let totals = ProblemTotals::from_problems(&problems);
         assert_eq!((totals.n_unreadable, totals.n_duplicates), (2, 2));
-        let page = totals.render_others().into_string();
+        let page = totals.render_unknowns_and_duplicates().into_string();
         assert!(page.contains("data-problems=\"duplicates\""), "{page}");
     }
 
     #[test]
     fn a_code_links_to_its_rule() {
         let code = lineside_quality::check::UNREADABLE_FILE;
-        assert!(has_rule(code), "{code}");
+        assert!(has_rule_page(code), "{code}");
         let mut problems = Problems::new();
         problems.push(Problem::new("a.txt", code, "it is cut off"));
         problems.push(Problem::new("a.txt", "of_nobody", "x"));
         let page = render_card(&problems, true, false).into_string();
-        assert!(page.contains(&format!("href=\"{}\"", rule_address(code))), "{page}");
+        assert!(page.contains(&format!("href=\"{}\"", rule_page_url(code))), "{page}");
         assert!(!page.contains("/rules/of_nobody"), "{page}");
     }
 }

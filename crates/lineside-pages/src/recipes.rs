@@ -22,7 +22,7 @@ pub(super) fn list_recipes(
     format: Option<Format>,
     has_data: bool,
 ) -> Vec<UsageRecipe> {
-    let mut recipes = if has_data { file_recipes(base, feed, format) } else { Vec::new() };
+    let mut recipes = if has_data { download_recipes(base, feed, format) } else { Vec::new() };
     recipes.extend(stream_recipes(base, feed));
     recipes
 }
@@ -55,7 +55,7 @@ fn stream_recipes(base: &str, feed: &str) -> Vec<UsageRecipe> {
 }
 
 /// Returns the recipes for downloads.
-fn file_recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<UsageRecipe> {
+fn download_recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<UsageRecipe> {
     let mut recipes = Vec::new();
     let curl = |name, title, what, path: String| {
         let file = path.rsplit('/').next().unwrap_or(feed).to_owned();

@@ -11,8 +11,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use lineside_http::app::App;
 use lineside_http::delay_replies::has_only_alerts;
-use lineside_ingest::Extent;
-use lineside_ingest::{Bounds, Feed, Network, Record};
+use lineside_ingest::MapExtent;
+use lineside_ingest::{Feed, GeoBounds, Network, Record};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -33,9 +33,9 @@ pub(super) struct MapRegion {
     /// The states of those feeds.
     states: Vec<LiveFeedState>,
     /// The box around all of the network, except outliers.
-    bounds: Bounds,
+    bounds: GeoBounds,
     /// The box at which the map opens.
-    frame: Bounds,
+    frame: GeoBounds,
     /// The last service day of a timetable that has ended.
     ended: Option<Date>,
     /// Transit vehicles with reliable positions.
@@ -70,7 +70,7 @@ pub(super) fn list_regions(app: &App) -> Vec<MapRegion> {
     let networks = app.ingest().networks();
     let mut regions: Vec<MapRegion> =
         networks.iter().filter_map(|network| region_of_network(app, network)).collect();
-    regions.sort_by(MapRegion::compare_rank);
+    regions.sort_by(MapRegion::compare_list_order);
     regions
 }
 
@@ -88,7 +88,7 @@ fn region_of_network(app: &App, network: &Network) -> Option<MapRegion> {
         states: counts.states,
         bounds: extent.bounds,
         frame: extent.frame,
-        ended: network_page::last_service_day(network),
+        ended: network_page::ended_timetable_last_day(network),
         vehicles: counts.vehicles,
         rentals: counts.rentals,
         only_bikes: network.feeds().iter().all(|feed| rents_only_bikes(feed)),
@@ -101,7 +101,7 @@ fn region_of_network(app: &App, network: &Network) -> Option<MapRegion> {
             .unwrap_or_default(),
         by_type: counts.by_type,
         only_rentals: !is_transit(network),
-        recording: network.replay_time().is_some(),
+        recording: network.replayed_time_now().is_some(),
         is_reliable: live.iter().any(|feed| feed.status().unreliable_since.is_none()),
     })
 }
@@ -135,8 +135,8 @@ struct NetworkCounts {
     by_type: VehiclesByType,
 }
 
-/// The numbers of vehicles with a reliable position, without one, and with an old one by the GTFS type of their line; of
-/// an unknown line, under an empty key.
+/// The numbers of vehicles with a reliable position, without one, and with an old one by the GTFS type of their line;
+/// of an unknown line, under an empty key.
 type VehiclesByType = BTreeMap<String, [usize; 3]>;
 
 /// Returns true if no vehicle type of a GBFS system is anything but a bicycle. A system without types has bicycles.
@@ -209,7 +209,7 @@ pub(super) struct UnplacedNetwork {
 }
 
 /// Returns the networks that riders can look up and the map cannot show.
-pub(super) fn list_unplaced(app: &App, regions: &[MapRegion]) -> Vec<UnplacedNetwork> {
+pub(super) fn list_unplaced_networks(app: &App, regions: &[MapRegion]) -> Vec<UnplacedNetwork> {
     let networks = app.ingest().networks();
     let is_unplaced = |network: &&Arc<Network>| {
         network.timetable().is_some()
@@ -218,13 +218,13 @@ pub(super) fn list_unplaced(app: &App, regions: &[MapRegion]) -> Vec<UnplacedNet
     let unplaced = networks.iter().filter(is_unplaced).map(|network| UnplacedNetwork {
         id: network.id().to_string(),
         name: network_names::network_name(app, network),
-        has_ended: network_page::last_service_day(network).is_some(),
+        has_ended: network_page::ended_timetable_last_day(network).is_some(),
     });
     unplaced.collect()
 }
 
 /// Handles `/map/counts`: the numbers of vehicles and stations of each network.
-pub(super) async fn get_counts(State(app): State<App>) -> Response {
+pub(super) async fn get_network_counts(State(app): State<App>) -> Response {
     let networks = app.ingest().networks();
     let counts: Vec<NetworkCounts> =
         networks.iter().map(|it| count_vehicles_and_stations(it)).collect();
@@ -251,16 +251,16 @@ pub(super) fn render_region_links(
                 ul tabindex="0" aria-label="Networks" {
                     @for region in regions {
                         li {
-                            a href=(format!("/map?network={}", links::query_value(&region.id))) data-region=(region.id)
+                            a href=(format!("/map?network={}", links::encode_query_value(&region.id))) data-region=(region.id)
                                 aria-current=[(chosen == Some(region.id.as_str())).then_some("true")] {
-                                (region.name) " " span.region-count { (region.describe_count()) }
+                                (region.name) " " span.region-count { (region.describe_vehicle_count()) }
                             }
                             @if region.ended.is_some() && !have_all_ended { " " span.region-note { "Expired" } }
                             @if region.only_rentals && !region.is_reliable { " " span.region-note { "Stale" } }
                         }
                     }
                     @for UnplacedNetwork { id, name, .. } in unplaced {
-                        li data-unplaced=(id) { a href=(links::network_address(id)) { (name) } " " span.region-note { "No coordinates" } }
+                        li data-unplaced=(id) { a href=(links::network_page_url(id)) { (name) } " " span.region-note { "No coordinates" } }
                     }
                 }
             }
@@ -281,7 +281,7 @@ fn describe_regions(regions: &[MapRegion], n_unplaced: usize) -> String {
 impl MapRegion {
     /// Compares two regions for the list: networks before rental systems, then by size, then reliable ones first, then
     /// those with a current timetable, then by name.
-    fn compare_rank(&self, other: &Self) -> Ordering {
+    fn compare_list_order(&self, other: &Self) -> Ordering {
         let rank = |it: &Self| {
             let size = (it.vehicles + it.rentals, it.stations);
             (!it.only_rentals, size, it.is_reliable, it.ended.is_none())
@@ -291,7 +291,7 @@ impl MapRegion {
     }
 
     /// Formats the number of vehicles, or of rental vehicles, or of stations; empty if there are none.
-    fn describe_count(&self) -> String {
+    fn describe_vehicle_count(&self) -> String {
         let (vehicles, rentals) = (self.vehicles as u64, self.rentals as u64);
         match (vehicles, rentals, self.stations as u64) {
             (0, 0, 0) => String::new(),
@@ -314,7 +314,7 @@ pub(super) fn render_missing_network(
     html! {
         @if let Some(network) = known {
             p.note.small #missing-network data-missing="no_coordinates" {
-                "The stops of " a href=(links::network_address(&network.id)) { (network.name) } " have no coordinates, so the map cannot show them."
+                "The stops of " a href=(links::network_page_url(&network.id)) { (network.name) } " have no coordinates, so the map cannot show them."
             }
         } @else if let Some(id) = missing {
             p.note.small #missing-network data-missing="unknown" { "There is no network “" (id) "”. Choose another one:" }
@@ -323,23 +323,23 @@ pub(super) fn render_missing_network(
 }
 
 /// Returns the extent of a network's stops, or of its vehicles, and of its rental stations and vehicles.
-pub(super) fn extent_of_network(network: &Network) -> Option<Extent> {
+pub(super) fn extent_of_network(network: &Network) -> Option<MapExtent> {
     let transit = is_transit(network).then(|| extent_of_transit(network)).flatten();
-    transit.into_iter().chain(extent_of_systems(network)).reduce(Extent::union)
+    transit.into_iter().chain(extent_of_rentals(network)).reduce(MapExtent::union)
 }
 
-pub(super) fn extent_of_systems(network: &Network) -> Option<Extent> {
+pub(super) fn extent_of_rentals(network: &Network) -> Option<MapExtent> {
     let state = network.state();
     let placed = state.stations().chain(state.rental_vehicles());
-    Extent::from_coordinates(placed.filter_map(|record| record.position()).collect())
+    MapExtent::from_coordinates(placed.filter_map(|record| record.position()).collect())
 }
 
-pub(super) fn extent_of_transit(network: &Network) -> Option<Extent> {
+pub(super) fn extent_of_transit(network: &Network) -> Option<MapExtent> {
     let stops = network.dataset().and_then(|dataset| dataset.stop_extent());
     stops.or_else(|| {
         let state = network.state();
         let vehicles = state.vehicles().filter_map(|record| record.position());
-        Extent::from_coordinates(vehicles.collect())
+        MapExtent::from_coordinates(vehicles.collect())
     })
 }
 
@@ -392,7 +392,7 @@ mod tests {
             region("d reliable", 0, true, false),
             region("e large", 9, false, true),
         ];
-        regions.sort_by(MapRegion::compare_rank);
+        regions.sort_by(MapRegion::compare_list_order);
         let names = regions.each_ref().map(|region| region.name.as_str());
         assert_eq!(names, ["e large", "d reliable", "c reliable but ended", "b stale", "a ended"]);
     }
@@ -402,7 +402,7 @@ mod tests {
         let bikes =
             MapRegion { only_rentals: true, rentals: 107, ..region("bikes", 0, true, false) };
         let mut regions = [bikes, region("city", 0, false, false)];
-        regions.sort_by(MapRegion::compare_rank);
+        regions.sort_by(MapRegion::compare_list_order);
         assert_eq!(regions[0].name, "city");
         assert_eq!(describe_regions(&regions, 0), "1 network, 1 bike system");
         assert_eq!(describe_regions(&regions[1..], 0), "1 bike system");

@@ -8,13 +8,15 @@ use axum::response::Response;
 use axum::routing::get;
 use lineside_formats::Format;
 use lineside_http::app::App;
-use lineside_quality::check::{all_rules, decoder_codes, render_prose};
+use lineside_quality::check::{
+    list_decoder_codes, notice_kinds_of_all_formats, render_text_with_code,
+};
 use lineside_validate::NoticeKind;
 use maud::{Markup, html};
 
 use super::layout::{self, NavSection, PageLayout};
 use super::{states, words};
-use crate::links::rule_address;
+use crate::links::rule_page_url;
 use crate::not_found;
 use crate::report_style::STYLE;
 
@@ -33,10 +35,10 @@ async fn get_rule_list() -> Response {
             }
             div.stack {
                 @for format in formats {
-                    @let kinds: Vec<&NoticeKind> = all_rules().filter(|(it, _)| *it == format).map(|(_, kind)| kind).collect();
-                    (render_group(states::format_name(Some(format)), kinds.iter().map(|kind| (kind.code, kind.page_summary(), Some(*kind))).collect()))
+                    @let kinds: Vec<&NoticeKind> = notice_kinds_of_all_formats().filter(|(it, _)| *it == format).map(|(_, kind)| kind).collect();
+                    (render_group(states::format_display_name(Some(format)), kinds.iter().map(|kind| (kind.code, kind.page_summary(), Some(*kind))).collect()))
                 }
-                (render_group("Decoding, any format", decoder_codes().iter().map(|it| (it.code, it.meaning, None)).collect()))
+                (render_group("Decoding, any format", list_decoder_codes().iter().map(|it| (it.code, it.meaning, None)).collect()))
             }
         }
     };
@@ -59,10 +61,10 @@ fn render_group(title: &str, rules: Vec<(&str, &str, Option<&NoticeKind>)>) -> M
                     @for (code, meaning, kind) in &rules {
                         li {
                             span {
-                                a.mono href=(rule_address(code)) { (words::render_code(code)) }
+                                a.mono href=(rule_page_url(code)) { (words::render_breakable_code(code)) }
                                 @if let Some(kind) = kind { " " (render_severity(kind)) }
                             }
-                            span.small { (render_prose(meaning)) }
+                            span.small { (render_text_with_code(meaning)) }
                         }
                     }
                 }
@@ -78,16 +80,16 @@ fn render_severity(kind: &NoticeKind) -> Markup {
 
 async fn get_rule(Path(code): Path<String>) -> Response {
     let found: Vec<(Format, &NoticeKind)> =
-        all_rules().filter(|(_, kind)| kind.code == code).collect();
-    let decoder = decoder_codes().iter().find(|known| known.code == code);
+        notice_kinds_of_all_formats().filter(|(_, kind)| kind.code == code).collect();
+    let decoder = list_decoder_codes().iter().find(|known| known.code == code);
     if found.is_empty() && decoder.is_none() {
-        return not_found::not_found_page("No validation rule has this code.");
+        return not_found::reply_with_not_found_page("No validation rule has this code.");
     }
     let main = html! {
         div.page {
             div.page-head {
                 p.crumbs { a href="/docs" { "Documentation" } " / " a href="/rules" { "Validation rules" } }
-                h1.rule-code { (words::render_code(&code)) }
+                h1.rule-code { (words::render_breakable_code(&code)) }
             }
             div.stack {
                 @for (format, kind) in &found { (render_rule(*format, kind)) }
@@ -95,9 +97,9 @@ async fn get_rule(Path(code): Path<String>) -> Response {
                     section.card {
                         h2 { "Decoding, any format" }
                         div.card-body {
-                            p { (render_prose(decoder.meaning)) }
+                            p { (render_text_with_code(decoder.meaning)) }
                             h3 { "How to fix" }
-                            p { (render_prose(decoder.remedy)) }
+                            p { (render_text_with_code(decoder.remedy)) }
                         }
                     }
                 }
@@ -114,20 +116,20 @@ async fn get_rule(Path(code): Path<String>) -> Response {
 }
 
 fn render_rule(format: Format, kind: &NoticeKind) -> Markup {
-    let parts = parse_parts(kind.page);
-    let (about, cases) = split_cases(&parts);
+    let parts = parse_rule_page(kind.page);
+    let (about, cases) = split_off_examples(&parts);
     html! {
         section.card.rule {
-            div.card-head { h2 { (states::format_name(Some(format))) } (render_severity(kind)) }
+            div.card-head { h2 { (states::format_display_name(Some(format))) } (render_severity(kind)) }
             div.card-body.stack {
                 @for (at, part) in about.iter().enumerate() {
                     @if at == 1 { h3 { "How to fix" } }
-                    (render_part(part))
+                    (render_page_block(part))
                 }
                 @if !kind.fields.is_empty() {
                     details {
                         summary { "Fields of a finding" }
-                        dl.facts { @for (name, meaning) in kind.fields { dt.mono { (name) } dd { (render_prose(meaning)) } } }
+                        dl.facts { @for (name, meaning) in kind.fields { dt.mono { (name) } dd { (render_text_with_code(meaning)) } } }
                     }
                 }
                 @if !cases.is_empty() {
@@ -143,7 +145,7 @@ fn render_rule(format: Format, kind: &NoticeKind) -> Markup {
 
 /// A piece of a rule's page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RulePart<'a> {
+enum RulePageBlock<'a> {
     Heading(&'a str),
     Paragraph(&'a str),
     /// A block of code: the info string of its fence, and its text.
@@ -154,37 +156,37 @@ enum RulePart<'a> {
 #[derive(Debug)]
 struct RuleExample<'a> {
     title: &'a str,
-    parts: Vec<RulePart<'a>>,
+    parts: Vec<RulePageBlock<'a>>,
 }
 
 impl RuleExample<'_> {
     /// Returns true if the rule has findings in the example: its last block lists them.
     fn has_findings(&self) -> bool {
-        self.parts.iter().any(|part| is_findings(part))
+        self.parts.iter().any(|part| is_findings_block(part))
     }
 }
 
 /// Returns true if a part lists the findings of an example, rather than a file of it.
-fn is_findings(part: &RulePart<'_>) -> bool {
-    matches!(part, RulePart::Code("json", _))
+fn is_findings_block(part: &RulePageBlock<'_>) -> bool {
+    matches!(part, RulePageBlock::Code("json", _))
 }
 
 /// Splits a page without its title into parts.
-fn parse_parts(page: &str) -> Vec<RulePart<'_>> {
+fn parse_rule_page(page: &str) -> Vec<RulePageBlock<'_>> {
     let mut parts = Vec::new();
     let mut rest = page.trim();
     while !rest.is_empty() {
         let (part, after) = if let Some(code) = rest.strip_prefix("```") {
             let (info, code) = code.split_once('\n').unwrap_or((code, ""));
             let (text, after) = code.split_once("\n```").unwrap_or((code, ""));
-            (Some(RulePart::Code(info.trim(), text)), after)
+            (Some(RulePageBlock::Code(info.trim(), text)), after)
         } else {
             let end = rest.find("\n\n").unwrap_or(rest.len());
             let (text, after) = rest.split_at(end);
             let part = match (text.strip_prefix("## "), text.starts_with("# ")) {
-                (Some(title), _) => Some(RulePart::Heading(title)),
+                (Some(title), _) => Some(RulePageBlock::Heading(title)),
                 (None, true) => None,
-                (None, false) => Some(RulePart::Paragraph(text)),
+                (None, false) => Some(RulePageBlock::Paragraph(text)),
             };
             (part, after)
         };
@@ -195,14 +197,18 @@ fn parse_parts(page: &str) -> Vec<RulePart<'_>> {
 }
 
 /// Splits parts into the paragraphs before the first heading, and the examples after it.
-fn split_cases<'p, 'a>(parts: &'p [RulePart<'a>]) -> (&'p [RulePart<'a>], Vec<RuleExample<'a>>) {
-    let is_heading = |part: &RulePart<'_>| matches!(part, RulePart::Heading(_));
+fn split_off_examples<'p, 'a>(
+    parts: &'p [RulePageBlock<'a>],
+) -> (&'p [RulePageBlock<'a>], Vec<RuleExample<'a>>) {
+    let is_heading = |part: &RulePageBlock<'_>| matches!(part, RulePageBlock::Heading(_));
     let example_start = parts.iter().position(is_heading).unwrap_or(parts.len());
     let (about, rest) = parts.split_at(example_start);
     let mut cases: Vec<RuleExample<'a>> = Vec::new();
     for part in rest {
         match (part, cases.last_mut()) {
-            (RulePart::Heading(title), _) => cases.push(RuleExample { title, parts: Vec::new() }),
+            (RulePageBlock::Heading(title), _) => {
+                cases.push(RuleExample { title, parts: Vec::new() })
+            }
             (part, Some(case)) => case.parts.push(*part),
             (_, None) => {}
         }
@@ -214,21 +220,21 @@ fn render_example(case: &RuleExample<'_>) -> Markup {
     let is_wrong = case.has_findings();
     html! {
         div.rule-example data-example=(if is_wrong { "wrong" } else { "right" }) {
-            h3 { (render_prose(case.title)) " " span.tag { (if is_wrong { "has findings" } else { "no findings" }) } }
-            @for part in case.parts.iter().filter(|part| !is_findings(part)) { (render_part(part)) }
-            @for part in case.parts.iter().filter(|part| is_findings(part)) {
-                details { summary.small { "Its findings" } (render_part(part)) }
+            h3 { (render_text_with_code(case.title)) " " span.tag { (if is_wrong { "has findings" } else { "no findings" }) } }
+            @for part in case.parts.iter().filter(|part| !is_findings_block(part)) { (render_page_block(part)) }
+            @for part in case.parts.iter().filter(|part| is_findings_block(part)) {
+                details { summary.small { "Its findings" } (render_page_block(part)) }
             }
         }
     }
 }
 
-fn render_part(part: &RulePart<'_>) -> Markup {
+fn render_page_block(part: &RulePageBlock<'_>) -> Markup {
     html! {
         @match part {
-            RulePart::Heading(text) => h3 { (render_prose(text)) },
-            RulePart::Paragraph(text) => p { (render_prose(&strip_links(text))) },
-            RulePart::Code(info, text) => {
+            RulePageBlock::Heading(text) => h3 { (render_text_with_code(text)) },
+            RulePageBlock::Paragraph(text) => p { (render_text_with_code(&strip_links(text))) },
+            RulePageBlock::Code(info, text) => {
                 @let name = info.split_once(' ').map_or("", |(_, name)| name);
                 @if !name.is_empty() { p.small.soft.mono { (name) } }
                 pre.mono.small tabindex="0" { (text) }
@@ -265,21 +271,21 @@ fn strip_links(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::links::has_rule;
+    use crate::links::has_rule_page;
 
     #[test]
     fn a_rule_page_is_split_into_text_and_examples() {
         let page = "# `code`\n\nWhat is wrong.\n\nDo `this`.\n\n## Right\n\n```csv stops.txt\nstop_id\nS\n```\n\n\
                     ## Wrong\n\n```csv stops.txt\nstop_id\n\n```\n\n```json\n[]\n```\n";
-        let parts = parse_parts(page);
-        let (about, cases) = split_cases(&parts);
+        let parts = parse_rule_page(page);
+        let (about, cases) = split_off_examples(&parts);
         assert_eq!(
             about,
-            [RulePart::Paragraph("What is wrong."), RulePart::Paragraph("Do `this`.")]
+            [RulePageBlock::Paragraph("What is wrong."), RulePageBlock::Paragraph("Do `this`.")]
         );
         let titles: Vec<_> = cases.iter().map(|case| (case.title, case.has_findings())).collect();
         assert_eq!(titles, [("Right", false), ("Wrong", true)]);
-        assert_eq!(cases[0].parts, [RulePart::Code("csv stops.txt", "stop_id\nS")]);
+        assert_eq!(cases[0].parts, [RulePageBlock::Code("csv stops.txt", "stop_id\nS")]);
     }
 
     #[test]
@@ -290,14 +296,14 @@ mod tests {
     #[test]
     fn every_rule_has_a_summary_and_a_page_without_raw_markdown() {
         let mut n = 0;
-        for (format, kind) in all_rules() {
+        for (format, kind) in notice_kinds_of_all_formats() {
             assert!(!kind.page_summary().is_empty(), "{}", kind.code);
             let text = render_rule(format, kind).into_string();
             assert!(!text.contains("```") && !text.contains("<p># "), "{}: {text}", kind.code);
-            assert!(has_rule(kind.code));
+            assert!(has_rule_page(kind.code));
             n += 1;
         }
         assert!(n > 200, "{n}");
-        assert!(has_rule("unreadable_file") && !has_rule("of_somebody_else"));
+        assert!(has_rule_page("unreadable_file") && !has_rule_page("of_somebody_else"));
     }
 }

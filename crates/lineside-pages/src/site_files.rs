@@ -9,7 +9,7 @@ use axum::response::Response;
 use axum::routing::get;
 use lineside_config::LOGO_BYTES_MAX;
 use lineside_http::app::App;
-use lineside_http::reply::producer_policy;
+use lineside_http::reply::producer_bytes_csp;
 use lineside_http::{Refusal, ReplyPreferences, Representation};
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
@@ -52,7 +52,7 @@ pub(super) fn router() -> Router<App> {
             PREVIEW,
             get(async |app, preferences| serve_embedded(app, preferences, "preview.png").await),
         )
-        .route(MANIFEST, get(get_manifest))
+        .route(MANIFEST, get(get_web_app_manifest))
         .route("/robots.txt", get(get_robots))
         .route(LOGO, get(get_logo))
 }
@@ -64,10 +64,13 @@ async fn serve_embedded(
 ) -> Result<Response, Refusal> {
     let body = assets::unbundled_asset_bytes(name).ok_or(Refusal::UnknownPath)?;
     let kind = HeaderValue::from_static(assets::media_type(name));
-    Ok(Representation::new(kind, body).fresh_for(FRESH_FOR).into_reply(&preferences, &app).await)
+    Ok(Representation::new(kind, body)
+        .with_freshness(FRESH_FOR)
+        .into_reply(&preferences, &app)
+        .await)
 }
 
-async fn get_manifest(State(app): State<App>, preferences: ReplyPreferences) -> Response {
+async fn get_web_app_manifest(State(app): State<App>, preferences: ReplyPreferences) -> Response {
     let name = &app.config().site.name;
     let icon = |name: &str, sizes: &str, kind: &str| json!({ "src": assets::unbundled_asset_url(name), "sizes": sizes, "type": kind });
     let manifest = json!({
@@ -85,12 +88,12 @@ async fn get_manifest(State(app): State<App>, preferences: ReplyPreferences) -> 
     });
     let kind = HeaderValue::from_static("application/manifest+json");
     let reply = Representation::new(kind, manifest.to_string());
-    reply.fresh_for(CHANGING_FRESH_FOR).into_reply(&preferences, &app).await
+    reply.with_freshness(CHANGING_FRESH_FOR).into_reply(&preferences, &app).await
 }
 
 async fn get_robots(State(app): State<App>, preferences: ReplyPreferences) -> Response {
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
-    Representation::new(kind, ROBOTS).fresh_for(FRESH_FOR).into_reply(&preferences, &app).await
+    Representation::new(kind, ROBOTS).with_freshness(FRESH_FOR).into_reply(&preferences, &app).await
 }
 
 async fn get_logo(
@@ -107,8 +110,8 @@ async fn get_logo(
     let mut body = Vec::new();
     file.take(LOGO_BYTES_MAX).read_to_end(&mut body).await.map_err(unreadable)?;
     // Opened directly, an SVG would otherwise be a page of this server, with its scripts.
-    let (policy, nothing) = producer_policy();
+    let (policy, nothing) = producer_bytes_csp();
     let reply = Representation::new(HeaderValue::from_static(logo.media_type), body);
-    let reply = reply.fresh_for(CHANGING_FRESH_FOR).with_header(policy, nothing);
+    let reply = reply.with_freshness(CHANGING_FRESH_FOR).with_header(policy, nothing);
     Ok(reply.into_reply(&preferences, &app).await)
 }

@@ -14,7 +14,7 @@ use crate::network_names;
 const RECORDINGS_MAX: usize = 5;
 
 /// Renders the icon and the word of a state.
-fn render_icon(state: FeedState) -> Markup {
+fn render_state_icon_and_word(state: FeedState) -> Markup {
     let (icon, state_name) = match state {
         FeedState::Ok => (icons::ok(), "OK"),
         FeedState::Late => (icons::late(), "Late"),
@@ -29,18 +29,18 @@ fn render_icon(state: FeedState) -> Markup {
 }
 
 /// Renders a feed's state, which the page's script updates.
-pub(super) fn render_sign(feed: &str, state: FeedState) -> Markup {
-    html! { span.state data-state-of=(feed) data-state=(state) { (render_icon(state)) } }
+pub(super) fn render_live_state(feed: &str, state: FeedState) -> Markup {
+    html! { span.state data-state-of=(feed) data-state=(state) { (render_state_icon_and_word(state)) } }
 }
 
 /// Renders a feed's state as a filled label, for a page's head.
-pub(super) fn render_label(feed: &str, state: FeedState) -> Markup {
-    html! { span.state.filled data-state-of=(feed) data-state=(state) { (render_icon(state)) } }
+pub(super) fn render_live_state_label(feed: &str, state: FeedState) -> Markup {
+    html! { span.state.filled data-state-of=(feed) data-state=(state) { (render_state_icon_and_word(state)) } }
 }
 
 /// Renders a state that is not updated.
-pub(super) fn render_static_sign(state: FeedState) -> Markup {
-    html! { span.state data-state=(state) { (render_icon(state)) } }
+pub(super) fn render_static_state(state: FeedState) -> Markup {
+    html! { span.state data-state=(state) { (render_state_icon_and_word(state)) } }
 }
 
 /// Renders the time since which a feed is in its state; the page's script updates it.
@@ -48,7 +48,7 @@ pub(super) fn render_since(feed: &str, status: &FeedStatus, zone: &TimeZone) -> 
     let name = zone.iana_name().unwrap_or("UTC");
     // Browsers abbreviate zones in other ways than the page's other times.
     let abbreviation = words::zone_name(status.since.unix_seconds(), zone);
-    html! { span.soft.small data-since-of=(feed) data-zone=(name) data-zone-name=(abbreviation) { span data-since-word { (since_word(status.state)) } " " (words::render_time(status.since, zone)) } }
+    html! { span.soft.small data-since-of=(feed) data-zone=(name) data-zone-name=(abbreviation) { span data-since-word { (since_word(status.state)) } " " (words::render_time_with_zone(status.since, zone)) } }
 }
 
 /// Returns the word before the beginning of a state. The server knows when a timetable ended and since when it has had
@@ -59,19 +59,19 @@ fn since_word(state: FeedState) -> &'static str {
 
 /// The days of service of a timetable, from today.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ServiceCountdown {
+pub(crate) struct TimetableCountdown {
     /// Days until the last service day; negative once it is past.
     pub(crate) days_left: Option<i64>,
     /// Days until the first service day; 0 once it has come.
     pub(crate) days_until_start: Option<i64>,
 }
 
-impl ServiceCountdown {
+impl TimetableCountdown {
     /// Returns the countdown of a feed; empty unless it is a schedule.
     pub(super) fn for_feed(feed: &Feed) -> Self {
-        let (window, now) = (feed.service_window(), feed.network().data_now());
+        let (window, now) = (feed.service_date_range(), feed.network().data_time_now());
         Self {
-            days_left: window.as_ref().and_then(|window| window.days_left(now)),
+            days_left: window.as_ref().and_then(|window| window.days_until_end(now)),
             days_until_start: window.as_ref().and_then(|window| window.days_until_start(now)),
         }
     }
@@ -79,22 +79,25 @@ impl ServiceCountdown {
 
 /// Renders a tag if a timetable is not yet valid, expires soon, or has expired while the state is another one; the
 /// page's script updates it.
-pub(super) fn render_service_tag(
+pub(super) fn render_timetable_validity_tag(
     feed: &str,
-    service: ServiceCountdown,
+    service: TimetableCountdown,
     state: FeedState,
 ) -> Markup {
-    let (service_text, tone) = describe_service(service, state);
+    let (service_text, tone) = describe_timetable_validity(service, state);
     html! { span.tag.service-tag data-service-of=(feed) data-tone=(tone) hidden[service_text.is_empty()] { (service_text) } }
 }
 
 /// Renders the tag of a feed's current timetable.
-pub(super) fn service_tag_of(feed: &Feed, state: FeedState) -> Markup {
-    render_service_tag(feed.id().as_str(), ServiceCountdown::for_feed(feed), state)
+pub(super) fn render_validity_tag_of_feed(feed: &Feed, state: FeedState) -> Markup {
+    render_timetable_validity_tag(feed.id().as_str(), TimetableCountdown::for_feed(feed), state)
 }
 
 /// Returns the tag's text and tone. `web/plain/words.js` does the same.
-fn describe_service(service: ServiceCountdown, state: FeedState) -> (String, &'static str) {
+fn describe_timetable_validity(
+    service: TimetableCountdown,
+    state: FeedState,
+) -> (String, &'static str) {
     match service.days_left {
         _ if service.days_until_start.is_some_and(|days| days > 0) => {
             ("Not yet valid".to_owned(), "warn")
@@ -108,41 +111,41 @@ fn describe_service(service: ServiceCountdown, state: FeedState) -> (String, &'s
 }
 
 /// Renders a tag with the recorded day if a network plays a recording.
-pub(super) fn recording_tag(network: &Network) -> Markup {
+pub(super) fn render_recording_tag(network: &Network) -> Markup {
     let zone = words::network_zone(network);
     html! {
-        @if let Some(at) = network.replay_time() {
+        @if let Some(at) = network.replayed_time_now() {
             span.tag.recording-tag data-recording-of=(network.id()) title="Times on this page are those of the recording" {
                 "Recording of "
-                time datetime=(words::format_rfc3339(at.unix_seconds(), &zone)) { (words::day_at(at, &zone)) }
+                time datetime=(words::format_rfc3339(at.unix_seconds(), &zone)) { (words::format_day_of_time(at, &zone)) }
             }
         }
     }
 }
 
 /// Renders the state icons as templates for the page's script.
-pub(super) fn render_templates() -> Markup {
+pub(super) fn render_state_templates() -> Markup {
     html! {
         @for state in FeedState::ALL {
-            template id=(format!("state-{state}")) { (render_icon(state)) }
+            template id=(format!("state-{state}")) { (render_state_icon_and_word(state)) }
         }
     }
 }
 
 /// Renders the recording's tag as a line of a page's head.
-pub(super) fn recording_line(network: &Network) -> Markup {
-    html! { @if network.replay_time().is_some() { p { (recording_tag(network)) } } }
+pub(super) fn render_recording_line(network: &Network) -> Markup {
+    html! { @if network.replayed_time_now().is_some() { p { (render_recording_tag(network)) } } }
 }
 
 /// Renders the networks that play a recording, for a page that shows many; nothing if there are none.
-pub(super) fn recording_list(app: &App) -> Markup {
+pub(super) fn render_recording_networks(app: &App) -> Markup {
     let mut networks = app.ingest().networks();
-    networks.retain(|network| network.replay_time().is_some());
+    networks.retain(|network| network.replayed_time_now().is_some());
     html! {
         @if !networks.is_empty() {
             ul.recordings.small {
                 @for network in networks.iter().take(RECORDINGS_MAX) {
-                    li { (network_names::network_name(app, network)) ": " (recording_tag(network)) }
+                    li { (network_names::network_name(app, network)) ": " (render_recording_tag(network)) }
                 }
                 @if networks.len() > RECORDINGS_MAX { li.soft { "and " (networks.len() - RECORDINGS_MAX) " more recordings" } }
             }
@@ -151,14 +154,14 @@ pub(super) fn recording_list(app: &App) -> Markup {
 }
 
 /// Returns the usual spelling of a format.
-pub(super) fn format_name(format: Option<Format>) -> &'static str {
+pub(super) fn format_display_name(format: Option<Format>) -> &'static str {
     format.map_or("not yet known", Format::display_name)
 }
 
 /// Renders the age of the data by their own time; the page's script updates it. For a recording, the age is relative to
 /// the recording's clock. Schedules have no such time: their age is the time since the fetch.
 pub(super) fn render_data_age(feed: &Feed, status: &FeedStatus, wall: UnixMillis) -> Markup {
-    let now = feed.network().data_now();
+    let now = feed.network().data_time_now();
     let behind = (wall.0 - now.0) / 1000;
     html! {
         @if let Some(at) = status.data_time {
@@ -191,8 +194,8 @@ mod tests {
         for case in cases["service"].as_array().expect("a list of cases") {
             let state = case[1].as_str().and_then(FeedState::parse).expect("a state");
             let days_until_start = case[4].as_i64();
-            let service = ServiceCountdown { days_left: case[0].as_i64(), days_until_start };
-            let (service_text, tone) = describe_service(service, state);
+            let service = TimetableCountdown { days_left: case[0].as_i64(), days_until_start };
+            let (service_text, tone) = describe_timetable_validity(service, state);
             assert_eq!((Some(&*service_text), Some(tone)), (case[2].as_str(), case[3].as_str()));
         }
     }
@@ -200,7 +203,7 @@ mod tests {
     #[test]
     fn every_state_has_a_word_besides_its_color() {
         for state in FeedState::ALL {
-            let text = render_sign("x", state).into_string();
+            let text = render_live_state("x", state).into_string();
             let state_name = state.as_str();
             assert!(text.to_lowercase().contains(&format!("<span>{state_name}</span>")), "{text}");
         }

@@ -26,7 +26,10 @@ pub(super) fn find_stop(
 }
 
 /// Returns the lines that call at a stop or a station, with their colors, short names first.
-pub(super) fn lines_at(timetable: &Timetable, stop: StopIdx) -> Vec<(String, Option<[u8; 3]>)> {
+pub(super) fn lines_at_stop(
+    timetable: &Timetable,
+    stop: StopIdx,
+) -> Vec<(String, Option<[u8; 3]>)> {
     let mut lines: Vec<_> = timetable
         .stop_and_descendants(stop)
         .into_iter()

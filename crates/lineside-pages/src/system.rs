@@ -18,30 +18,31 @@ struct SystemCounts {
 }
 
 /// Describes the stations and vehicles of a system; `None` for other feeds, or if the system has none yet.
-pub(super) fn summarize_system(feed: &Feed, network: &Network) -> Option<String> {
-    let now = count_system(feed, network);
+pub(super) fn describe_gbfs_system(feed: &Feed, network: &Network) -> Option<String> {
+    let now = count_stations_and_vehicles(feed, network);
     let is_known =
         feed.format().is_some_and(Format::is_shared_mobility) && now != SystemCounts::default();
-    is_known.then(|| describe_counts(&now))
+    is_known.then(|| describe_system_counts(&now))
 }
 
-fn count_system(feed: &Feed, network: &Network) -> SystemCounts {
+fn count_stations_and_vehicles(feed: &Feed, network: &Network) -> SystemCounts {
     let (state, id) = (network.state(), feed.id());
     let mut now = SystemCounts::default();
     for record in state.stations().filter(|record| record.feed == *id) {
         now.stations += 1;
         if let Some(station) = record.station() {
             now.has_status |= station.has_status();
-            now.vehicles_at_stations += u64::from(station.vehicles_available());
+            now.vehicles_at_stations += u64::from(station.vehicles_available_count());
         }
     }
     let vehicles = state.rental_vehicles().filter(|record| record.feed == *id);
     let free = vehicles.filter_map(|record| record.rental_vehicle());
-    now.free_vehicles = free.filter(|vehicle| vehicle.is_available()).count() as u64;
+    now.free_vehicles =
+        free.filter(|vehicle| vehicle.is_available_outside_station()).count() as u64;
     now
 }
 
-fn describe_counts(now: &SystemCounts) -> String {
+fn describe_system_counts(now: &SystemCounts) -> String {
     let vehicles = |n: u64| words::format_count(n, "vehicle", "vehicles");
     let stations = words::format_count(now.stations, "station", "stations");
     match (now.stations, now.has_status) {
@@ -74,7 +75,7 @@ mod tests {
     #[test]
     fn counts_of_a_system_are_described_in_words() {
         let describe = |stations, at_stations, has_status, free| {
-            describe_counts(&SystemCounts {
+            describe_system_counts(&SystemCounts {
                 stations,
                 vehicles_at_stations: at_stations,
                 has_status,

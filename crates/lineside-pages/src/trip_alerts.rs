@@ -26,7 +26,7 @@ pub(super) fn find_for_trip(
 }
 
 /// Returns true if a trip runs now, or ends or begins within [`TRIP_NEAR_S`].
-pub(super) fn is_near((first, last): (i64, i64), now: i64) -> bool {
+pub(super) fn is_trip_near_now((first, last): (i64, i64), now: i64) -> bool {
     (now.clamp(first, last.max(first)) - now).abs() <= TRIP_NEAR_S
 }
 
@@ -35,7 +35,7 @@ pub(super) fn is_near((first, last): (i64, i64), now: i64) -> bool {
 fn applies_to_trip(alert: &proto::Alert, (first, last): (i64, i64), now: i64) -> bool {
     let last = last.max(first);
     let from = if last < now { first } else { first.max(now) };
-    let is_near = is_near((first, last), now);
+    let is_near = is_trip_near_now((first, last), now);
     let seconds = |at: u64| i64::try_from(at).unwrap_or(i64::MAX);
     let overlaps = |period: &proto::TimeRange| {
         period.start.is_none_or(|start| seconds(start) <= last)

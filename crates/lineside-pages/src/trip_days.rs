@@ -12,7 +12,8 @@ use super::{links, network_names, network_page, not_found, words};
 /// The most days that are searched in each direction.
 const DAYS_MAX: usize = 1000;
 
-/// Returns the service day of a trip that is nearest to a day: the first one from that day on, else the last one before.
+/// Returns the service day of a trip that is nearest to a day: the first one from that day on, else the last one
+/// before.
 pub(super) fn find_nearest_service_day(
     timetable: &Timetable,
     trip: TripIdx,
@@ -29,30 +30,33 @@ pub(super) fn find_nearest_service_day(
 
 /// Returns the page for a trip that does not run on the requested day, with a link to the nearest day on which it runs.
 /// `date` is `None` if the requested text is not a date.
-pub(super) fn reply_not_on_date(
+pub(super) fn reply_trip_not_on_date(
     app: &App,
     feed: &str,
     trip_id: &str,
     date: Option<Date>,
     refusal: &Refusal,
 ) -> Response {
-    let Ok((network, dataset)) = network_page::find_network(app, feed) else {
-        return not_found::refusal_page(refusal, false);
+    let Ok((network, dataset)) = network_page::find_network_and_schedule(app, feed) else {
+        return not_found::reply_with_refusal_page(refusal, false);
     };
     let timetable = &*dataset.timetable;
-    let today = timetable.local_date_at(network.data_now().unix_seconds());
+    let today = timetable.local_date_at(network.data_time_now().unix_seconds());
     let day = timetable
         .find_trip(trip_id)
         .and_then(|trip| find_nearest_service_day(timetable, trip, date.unwrap_or(today)));
-    let Some(day) = day else { return not_found::refusal_page(refusal, false) };
+    let Some(day) = day else { return not_found::reply_with_refusal_page(refusal, false) };
     let name = network_names::network_name(app, &network);
     let what = match date {
         Some(date) => {
-            format!("Trip {trip_id} of {name} does not run on {}.", words::format_date(date))
+            format!(
+                "Trip {trip_id} of {name} does not run on {}.",
+                words::format_date_with_weekday(date)
+            )
         }
         None => refusal.message(),
     };
-    let address = links::trip_address(
+    let address = links::trip_page_url(
         network.id().as_str(),
         trip_id,
         &day.strftime("%Y%m%d").to_string(),
@@ -63,10 +67,10 @@ pub(super) fn reply_not_on_date(
             @if date.is_none() { "The nearest day with this trip: " }
             @else if date.is_some_and(|date| date < day) { "The next day with this trip: " }
             @else { "The last day with this trip: " }
-            a.target href=(address) { (words::format_date(day)) }
+            a.target href=(address) { (words::format_date_with_weekday(day)) }
         }
     };
-    not_found::reply_with_offer(&what, &offer)
+    not_found::reply_not_found_with_link(&what, &offer)
 }
 
 #[cfg(test)]

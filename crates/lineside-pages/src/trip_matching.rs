@@ -1,17 +1,17 @@
 //! The match report of a real-time feed: the share of its ids that the timetable has, unmatched ids, and likely causes.
 
 use lineside_formats::Format;
-use lineside_ingest::{Feed, FeedMatches, MatchCount, MatchReason, ReasonCount};
+use lineside_ingest::{Feed, FeedMatchCounts, MatchCount, MatchReasonCount, UnmatchedReason};
 use lineside_quality::trip_matching::{
-    MatchReport, MismatchCause, MismatchIdKind, find_likely_causes,
+    MismatchCause, MismatchIdKind, TripMatchingReport, find_likely_causes,
 };
 use maud::{Markup, html};
 
 use super::words;
-use crate::layout::render_fold;
+use crate::layout::render_foldable_section;
 
 /// Renders the section; nothing without a report.
-pub(super) fn render_card(feed: &Feed, report: Option<&MatchReport>) -> Markup {
+pub(super) fn render_card(feed: &Feed, report: Option<&TripMatchingReport>) -> Markup {
     let Some(report) = report else { return html! {} };
     let json = format!("/api/v1/feeds/{}/matches", feed.id());
     let content = html! {
@@ -23,13 +23,19 @@ pub(super) fn render_card(feed: &Feed, report: Option<&MatchReport>) -> Markup {
         p.card-body.small { a href=(json) { "JSON" } }
     };
     let note = summarize_matches(report).unwrap_or_default();
-    render_fold("matches", "Matching with the timetable", &html! { (note) }, false, &content)
+    render_foldable_section(
+        "matches",
+        "Matching with the timetable",
+        &html! { (note) },
+        false,
+        &content,
+    )
 }
 
 /// Describes the matched share of trips, or of vehicles, or of alert references; `None` if there is nothing to match.
-pub(super) fn summarize_matches(report: &MatchReport) -> Option<String> {
+pub(super) fn summarize_matches(report: &TripMatchingReport) -> Option<String> {
     let matches = report.matches.as_ref()?;
-    let kinds = list_kinds(matches);
+    let kinds = list_reference_kinds(matches);
     let kind = kinds.iter().find(|kind| kind.counts.total_count() > 0)?;
     let all = kind.counts.total_count();
     let counted = format!(
@@ -38,15 +44,15 @@ pub(super) fn summarize_matches(report: &MatchReport) -> Option<String> {
         words::format_number(all),
         kind.things[usize::from(all != 1)]
     );
-    Some(match count_unreferenced(kind.counts) {
+    Some(match count_without_reference(kind.counts) {
         0 => counted,
         n => format!("{counted}; {} without a trip or line", words::format_number(n)),
     })
 }
 
 /// Returns the number of records without any reference, which are not counted as unmatched.
-fn count_unreferenced(counts: &MatchCount) -> u64 {
-    let without = counts.reasons().filter(|(reason, _)| *reason == MatchReason::NoReference);
+fn count_without_reference(counts: &MatchCount) -> u64 {
+    let without = counts.reasons().filter(|(reason, _)| *reason == UnmatchedReason::NoReference);
     without.map(|(_, found)| found.count).sum()
 }
 
@@ -55,13 +61,13 @@ fn render_link(schedule: &Feed) -> Markup {
 }
 
 /// Describes the mapping of a SIRI feed's ids.
-fn describe_siri_ids(feed: &Feed) -> Option<String> {
+fn describe_siri_id_mapping(feed: &Feed) -> Option<String> {
     let siri = feed.config().siri.as_ref()?;
     Some(siri.ids.config_name().map_or_else(|| "a table".to_owned(), |word| format!("\"{word}\"")))
 }
 
 /// One kind of a feed's references to the timetable.
-struct MatchedKind<'a> {
+struct MatchedReferenceKind<'a> {
     name: &'static str,
     counts: &'a MatchCount,
     /// The singular and plural with a verb: "trip is", "trips are".
@@ -73,8 +79,8 @@ struct MatchedKind<'a> {
 }
 
 /// Returns the kinds in display order.
-fn list_kinds(matches: &FeedMatches) -> [MatchedKind<'_>; 5] {
-    let kind = |name, counts, nouns, matched_nouns| MatchedKind {
+fn list_reference_kinds(matches: &FeedMatchCounts) -> [MatchedReferenceKind<'_>; 5] {
+    let kind = |name, counts, nouns, matched_nouns| MatchedReferenceKind {
         name,
         counts,
         nouns,
@@ -85,7 +91,7 @@ fn list_kinds(matches: &FeedMatches) -> [MatchedKind<'_>; 5] {
     let trips = ["trip", "trips"];
     [
         kind("Trips", &matches.trip_updates, ["trip is", "trips are"], trips),
-        MatchedKind {
+        MatchedReferenceKind {
             singular_place: "a trip (or, without a trip id, a line) in",
             ..kind(
                 "Vehicles",
@@ -100,12 +106,12 @@ fn list_kinds(matches: &FeedMatches) -> [MatchedKind<'_>; 5] {
     ]
 }
 
-fn render_body(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup {
-    let kinds = list_kinds(matches);
-    let nonempty_kinds: Vec<&MatchedKind<'_>> =
+fn render_body(feed: &Feed, schedule: &Feed, matches: &FeedMatchCounts) -> Markup {
+    let kinds = list_reference_kinds(matches);
+    let nonempty_kinds: Vec<&MatchedReferenceKind<'_>> =
         kinds.iter().filter(|kind| kind.counts.total_count() > 0).collect();
     let is_unmatched = nonempty_kinds.iter().any(|kind| kind.counts.unmatched_count() > 0);
-    let siri_ids = describe_siri_ids(feed);
+    let siri_ids = describe_siri_id_mapping(feed);
     let reasons = kinds.iter().flat_map(|kind| {
         kind.counts.reasons().map(|(reason, found)| render_reason_row(kind.name, reason, found))
     });
@@ -121,7 +127,7 @@ fn render_body(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup {
                     " " (kind.nouns[usize::from(kind.counts.total_count() != 1)]) " " (kind.singular_place)
                     @if at == 0 { " the timetable of " (render_link(schedule)) } @else { " it" }
                     "." span.soft { " " (format_share(kind.counts.matched_share().unwrap_or_default())) }
-                    @let unreferenced = count_unreferenced(kind.counts);
+                    @let unreferenced = count_without_reference(kind.counts);
                     @if unreferenced > 0 {
                         span.soft data-unreferenced=(unreferenced) { " · " (words::format_number(unreferenced)) " more without a trip, line or stop id are not counted" }
                     }
@@ -148,10 +154,10 @@ fn format_share(share: f64) -> String {
 }
 
 /// Renders the likely causes, each with its fix.
-fn render_causes(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup {
+fn render_causes(feed: &Feed, schedule: &Feed, matches: &FeedMatchCounts) -> Markup {
     let network = feed.network();
     let Some(timetable) = network.timetable() else { return html! {} };
-    let today = timetable.local_date_at(network.data_now().unix_seconds());
+    let today = timetable.local_date_at(network.data_time_now().unix_seconds());
     let causes = find_likely_causes(matches, &timetable, today);
     let is_siri = feed.config().siri.is_some() || feed.format().is_some_and(Format::has_mapped_ids);
     html! {
@@ -160,9 +166,9 @@ fn render_causes(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup 
                 h3 { (if causes.len() == 1 { "Likely cause" } else { "Likely causes" }) }
                 ul {
                     @for cause in &causes {
-                        li data-cause=(cause.as_str()) data-possible[is_only_possible(cause, &causes)] {
-                            p { strong { @if is_only_possible(cause, &causes) { "Or the producer uses its own trip ids in this feed." } @else { (describe_cause(cause)) } } }
-                            p { (describe_remedy(cause, schedule, is_siri)) }
+                        li data-cause=(cause.as_str()) data-possible[is_explained_by_other_cause(cause, &causes)] {
+                            p { strong { @if is_explained_by_other_cause(cause, &causes) { "Or the producer uses its own trip ids in this feed." } @else { (describe_cause(cause)) } } }
+                            p { (describe_mismatch_fix(cause, schedule, is_siri)) }
                         }
                     }
                 }
@@ -173,7 +179,7 @@ fn render_causes(feed: &Feed, schedule: &Feed, matches: &FeedMatches) -> Markup 
 }
 
 /// Returns true if another cause explains the same ids: an ended timetable explains unknown trip ids.
-fn is_only_possible(cause: &MismatchCause, causes: &[MismatchCause]) -> bool {
+fn is_explained_by_other_cause(cause: &MismatchCause, causes: &[MismatchCause]) -> bool {
     let has_ended = causes.iter().any(|it| matches!(it, MismatchCause::TimetableEnded { .. }));
     has_ended && *cause == MismatchCause::OwnTripIds
 }
@@ -212,8 +218,8 @@ fn describe_cause(cause: &MismatchCause) -> Markup {
 }
 
 /// Describes the fix of a cause.
-fn describe_remedy(cause: &MismatchCause, schedule: &Feed, is_siri: bool) -> Markup {
-    let is_recording = schedule.network().replay_time().is_some();
+fn describe_mismatch_fix(cause: &MismatchCause, schedule: &Feed, is_siri: bool) -> Markup {
+    let is_recording = schedule.network().replayed_time_now().is_some();
     let newer = html! { @if is_recording { "Use a timetable that was in force on the day of the recording." } @else { "Publish the current timetable together with this feed; see the " a href=(format!("/feeds/{}/versions", schedule.id())) { "published versions" } "." } };
     html! {
         @match cause {
@@ -237,7 +243,7 @@ fn describe_remedy(cause: &MismatchCause, schedule: &Feed, is_siri: bool) -> Mar
     }
 }
 
-fn render_reason_row(kind: &str, reason: MatchReason, found: &ReasonCount) -> Markup {
+fn render_reason_row(kind: &str, reason: UnmatchedReason, found: &MatchReasonCount) -> Markup {
     html! {
         li {
             details {
@@ -247,10 +253,10 @@ fn render_reason_row(kind: &str, reason: MatchReason, found: &ReasonCount) -> Ma
                     @if usize::try_from(found.count).is_ok_and(|count| count > found.sample_ids().len()) {
                         li.soft { "The first ids of " (words::format_number(found.count)) "." }
                     }
-                    @if found.known_ids().len() > 0 {
+                    @if found.timetable_sample_ids().len() > 0 {
                         li.soft {
                             "The timetable has "
-                            @for (at, id) in found.known_ids().enumerate() { @if at > 0 { ", " } span.mono { (id) } }
+                            @for (at, id) in found.timetable_sample_ids().enumerate() { @if at > 0 { ", " } span.mono { (id) } }
                             ", for example."
                         }
                     }
@@ -260,17 +266,17 @@ fn render_reason_row(kind: &str, reason: MatchReason, found: &ReasonCount) -> Ma
     }
 }
 
-fn describe_reason(reason: MatchReason) -> &'static str {
+fn describe_reason(reason: UnmatchedReason) -> &'static str {
     match reason {
-        MatchReason::UnknownTrip => "the timetable has no trip with this id",
-        MatchReason::NotRunning => "the trip does not run on this day",
-        MatchReason::NoTrip => "no trip id",
-        MatchReason::UnknownRoute => "the timetable has no line with this id",
-        MatchReason::UnknownStop => "the timetable has no stop with this id",
-        MatchReason::UnknownAgency => "the timetable has no operator with this id",
-        MatchReason::Added => "added, not in the timetable by design, not counted",
-        MatchReason::NoReference => "no trip, line or stop reference, not counted",
-        MatchReason::DayBefore => "the trip runs on the day before this one, matched",
+        UnmatchedReason::UnknownTrip => "the timetable has no trip with this id",
+        UnmatchedReason::NotRunning => "the trip does not run on this day",
+        UnmatchedReason::NoTrip => "no trip id",
+        UnmatchedReason::UnknownRoute => "the timetable has no line with this id",
+        UnmatchedReason::UnknownStop => "the timetable has no stop with this id",
+        UnmatchedReason::UnknownAgency => "the timetable has no operator with this id",
+        UnmatchedReason::Added => "added, not in the timetable by design, not counted",
+        UnmatchedReason::NoReference => "no trip, line or stop reference, not counted",
+        UnmatchedReason::DayBefore => "the trip runs on the day before this one, matched",
     }
 }
 
@@ -283,8 +289,10 @@ mod tests {
         let ended = MismatchCause::TimetableEnded { last: jiff::civil::date(2023, 11, 19) };
         let own = MismatchCause::OwnTripIds;
         let both = [ended.clone(), own.clone()];
-        assert!(is_only_possible(&own, &both) && !is_only_possible(&ended, &both));
-        assert!(!is_only_possible(&own, std::slice::from_ref(&own)));
+        assert!(
+            is_explained_by_other_cause(&own, &both) && !is_explained_by_other_cause(&ended, &both)
+        );
+        assert!(!is_explained_by_other_cause(&own, std::slice::from_ref(&own)));
     }
 
     #[test]
@@ -296,13 +304,13 @@ mod tests {
     #[test]
     fn every_reason_has_its_own_description_and_says_whether_it_counts() {
         let reason_names: std::collections::BTreeSet<&str> =
-            MatchReason::ALL.into_iter().map(describe_reason).collect();
-        assert_eq!(reason_names.len(), MatchReason::ALL.len());
-        for reason in MatchReason::ALL {
+            UnmatchedReason::ALL.into_iter().map(describe_reason).collect();
+        assert_eq!(reason_names.len(), UnmatchedReason::ALL.len());
+        for reason in UnmatchedReason::ALL {
             let reason_words = describe_reason(reason);
             let is_stated =
                 reason_words.ends_with("not counted") || reason_words.ends_with(", matched");
-            assert_eq!(is_stated, !reason.is_unmatched(), "{reason:?}");
+            assert_eq!(is_stated, !reason.is_counted_as_unmatched(), "{reason:?}");
         }
     }
 }

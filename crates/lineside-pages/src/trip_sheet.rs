@@ -11,22 +11,22 @@ use lineside_http::QueryParameters;
 use lineside_http::app::App;
 use serde::Serialize;
 
-use crate::links::parse_time;
+use crate::links::parse_gtfs_time;
 
 /// A trip on one date.
 #[derive(Debug, Serialize)]
-struct TripSheet {
+struct TripCardTimetable {
     trip_id: String,
     route_short_name: String,
     headsign: Option<String>,
-    calls: Vec<TripSheetCall>,
+    calls: Vec<TripCardCall>,
     /// Longitude and latitude.
     shape: Vec<[f64; 2]>,
 }
 
 /// One stop of a trip; times in Unix seconds.
 #[derive(Debug, Serialize)]
-struct TripSheetCall {
+struct TripCardCall {
     stop_id: String,
     name: String,
     platform: Option<String>,
@@ -38,7 +38,10 @@ struct TripSheetCall {
 }
 
 /// Handles `?feed=&trip_id=&start_date=YYYYMMDD&start_time=HH:MM:SS`, the last two as in a trip descriptor.
-pub(super) async fn get_sheet(State(app): State<App>, parameters: QueryParameters) -> Response {
+pub(super) async fn get_trip_card_timetable(
+    State(app): State<App>,
+    parameters: QueryParameters,
+) -> Response {
     let (Some(feed), Some(trip_id)) =
         (parameters.find_value("feed"), parameters.find_value("trip_id"))
     else {
@@ -52,13 +55,18 @@ pub(super) async fn get_sheet(State(app): State<App>, parameters: QueryParameter
     let Some(trip) = timetable.find_trip(trip_id) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let today = timetable.local_date_at(network.data_now().0.div_euclid(1000));
-    let date = parameters.find_value("start_date").and_then(parse_date).unwrap_or(today);
-    let start = parameters.find_value("start_time").and_then(parse_time);
-    Json(build_sheet(&timetable, trip, date, start)).into_response()
+    let today = timetable.local_date_at(network.data_time_now().0.div_euclid(1000));
+    let date = parameters.find_value("start_date").and_then(parse_gtfs_date).unwrap_or(today);
+    let start = parameters.find_value("start_time").and_then(parse_gtfs_time);
+    Json(build_trip_card_timetable(&timetable, trip, date, start)).into_response()
 }
 
-fn build_sheet(timetable: &Timetable, idx: TripIdx, date: Date, start: Option<i32>) -> TripSheet {
+fn build_trip_card_timetable(
+    timetable: &Timetable,
+    idx: TripIdx,
+    date: Date,
+    start: Option<i32>,
+) -> TripCardTimetable {
     let trip = timetable.trip(idx);
     // A trip of frequencies.txt repeats its times, shifted to each start.
     let moved = match (trip.has_frequencies, start, timetable.trip_start_time(idx)) {
@@ -68,11 +76,11 @@ fn build_sheet(timetable: &Timetable, idx: TripIdx, date: Date, start: Option<i3
     let at = |seconds: Option<i32>| {
         seconds.map(|seconds| timetable.service_time_to_unix(date, seconds + moved))
     };
-    let calls: Vec<TripSheetCall> = timetable
+    let calls: Vec<TripCardCall> = timetable
         .trip_stop_times(idx)
         .map(|time| {
             let stop = timetable.stop(time.stop);
-            TripSheetCall {
+            TripCardCall {
                 stop_id: stop.id.to_owned(),
                 name: stop.name.to_owned(),
                 platform: stop.platform_code.map(str::to_owned),
@@ -95,7 +103,7 @@ fn build_sheet(timetable: &Timetable, idx: TripIdx, date: Date, start: Option<i3
             })
             .collect(),
     };
-    TripSheet {
+    TripCardTimetable {
         trip_id: trip.id.to_owned(),
         route_short_name: timetable.route(trip.route).display_name().to_owned(),
         headsign,
@@ -105,7 +113,7 @@ fn build_sheet(timetable: &Timetable, idx: TripIdx, date: Date, start: Option<i3
 }
 
 /// Parses `YYYYMMDD`, as in GTFS.
-fn parse_date(text: &str) -> Option<Date> {
+fn parse_gtfs_date(text: &str) -> Option<Date> {
     Date::strptime("%Y%m%d", text).ok()
 }
 
@@ -114,7 +122,7 @@ mod tests {
     use super::*;
     use lineside_testkit::TestSchedule;
 
-    fn sheet(trip: &str, start: Option<&str>) -> TripSheet {
+    fn sheet(trip: &str, start: Option<&str>) -> TripCardTimetable {
         let timetable = TestSchedule::new("Europe/Oslo")
             .table(
                 "stops.txt",
@@ -129,8 +137,8 @@ mod tests {
             .trip("often", "s1 00:00, s2 00:10")
             .timetable();
         let trip = timetable.find_trip(trip).expect("the trip is there");
-        let date = parse_date("20260115").expect("a date");
-        build_sheet(&timetable, trip, date, start.and_then(parse_time))
+        let date = parse_gtfs_date("20260115").expect("a date");
+        build_trip_card_timetable(&timetable, trip, date, start.and_then(parse_gtfs_time))
     }
 
     #[test]
@@ -158,11 +166,11 @@ mod tests {
     #[test]
     fn invalid_dates_and_times_are_refused() {
         for wrong in ["", "2026-01-15", "20261301", "x"] {
-            assert_eq!(parse_date(wrong), None, "{wrong}");
+            assert_eq!(parse_gtfs_date(wrong), None, "{wrong}");
         }
         for wrong in ["", "8:30", "aa:bb:cc", "-1:00:00", "99999:00:00"] {
-            assert_eq!(parse_time(wrong), None, "{wrong}");
+            assert_eq!(parse_gtfs_time(wrong), None, "{wrong}");
         }
-        assert_eq!(parse_time("25:10:05"), Some(90_605));
+        assert_eq!(parse_gtfs_time("25:10:05"), Some(90_605));
     }
 }

@@ -13,7 +13,7 @@ use lineside_http::delays::VehicleNoun;
 use lineside_http::{QueryParameters, Refusal, lookup, run_blocking};
 use lineside_hub::encode_segment;
 use lineside_ingest::{
-    DepartureStatus, Network, Record, TripCall, TripNotFound, TripQuery, TripRun,
+    DepartureStatus, Network, Record, TripCall, TripNotFound, TripRun, TripRunQuery,
 };
 use maud::{Markup, html};
 use serde_json::json;
@@ -49,37 +49,37 @@ pub(super) async fn get_trip(
     headers: HeaderMap,
 ) -> Response {
     let languages = PreferredLanguages::from_request(&parameters, &headers);
-    match find_trip(&app, &feed, &trip_id, &parameters).await {
+    match find_trip_run(&app, &feed, &trip_id, &parameters).await {
         Ok((network, timetable, run)) => {
             let view = TripView::new(&app, &network, &timetable, run, &languages);
             let title = view.title();
             let mut page = PageLayout::new(&title, NavSection::Networks);
             page.styles = &["riders.css"];
             // Nothing changes on the page of a trip that is long over.
-            if !view.is_over() {
+            if !view.is_long_over() {
                 page.scripts = &["live_page.js"];
                 page.refresh = Some(REFRESH_S);
             }
             page.description = Some(format!(
                 "{title}: stops, planned and expected times, and platforms of the trip."
             ));
-            network_page::reply_with_page(&page, &view.render_markup())
+            network_page::reply_with_localized_page(&page, &view.render_trip_page())
         }
         Err(refusal @ Refusal::TripNotOnDate { .. }) => {
             let date = parameters.find_value("date").and_then(parse_date);
-            trip_days::reply_not_on_date(&app, &feed, &trip_id, date, &refusal)
+            trip_days::reply_trip_not_on_date(&app, &feed, &trip_id, date, &refusal)
         }
-        Err(refusal) => not_found::refusal_page(&refusal, false),
+        Err(refusal) => not_found::reply_with_refusal_page(&refusal, false),
     }
 }
 
-async fn find_trip(
+async fn find_trip_run(
     app: &App,
     feed: &str,
     trip_id: &str,
     parameters: &QueryParameters,
 ) -> Result<(std::sync::Arc<Network>, std::sync::Arc<Timetable>, TripRun), Refusal> {
-    let (network, dataset) = network_page::find_network(app, feed)?;
+    let (network, dataset) = network_page::find_network_and_schedule(app, feed)?;
     let not_on_date = |date: &str| Refusal::TripNotOnDate {
         feed: lookup::shorten_id(feed),
         trip: lookup::shorten_id(trip_id),
@@ -90,13 +90,14 @@ async fn find_trip(
         None => None,
         Some(date_text) => Some(parse_date(date_text).ok_or_else(|| not_on_date(date_text))?),
     };
-    let start_time = parameters.find_value("start").and_then(links::parse_time);
-    let permit = app.admission().line_render_slots().acquire_permit().await?;
-    let (state, now, id) = (network.state(), network.data_now(), trip_id.to_owned());
+    let start_time = parameters.find_value("start").and_then(links::parse_gtfs_time);
+    let permit = app.admission().page_render_slots().acquire_permit().await?;
+    let (state, now, id) = (network.state(), network.data_time_now(), trip_id.to_owned());
     let timetable = std::sync::Arc::clone(&dataset.timetable);
     let work = move || {
         let _permit = permit;
-        let find_on = |date| state.find_trip_run(TripQuery { trip_id: &id, date, start_time }, now);
+        let find_on =
+            |date| state.find_trip_run(TripRunQuery { trip_id: &id, date, start_time }, now);
         let today = timetable.local_date_at(now.unix_seconds());
         match find_on(date) {
             // A link without a date leads to the nearest day on which the trip runs.
@@ -145,9 +146,9 @@ impl<'a> TripView<'a> {
         run: TripRun,
         languages: &PreferredLanguages,
     ) -> Self {
-        let now = network.data_now().unix_seconds();
+        let now = network.data_time_now().unix_seconds();
         let route = run.route_id.as_deref().and_then(|id| timetable.find_route(id));
-        let span = span_of_run(&run, now);
+        let span = trip_time_span(&run, now);
         let alerts = route.map(|route| {
             trip_alerts::find_for_trip(&network.state(), timetable, route, span, now, languages)
         });
@@ -161,7 +162,7 @@ impl<'a> TripView<'a> {
         self.timetable.timezone()
     }
 
-    fn feed_id(&self) -> &str {
+    fn network_id(&self) -> &str {
         self.network.id().as_str()
     }
 
@@ -174,12 +175,12 @@ impl<'a> TripView<'a> {
         let line = self.route().map(|route| words::line_title(route.display_name()));
         let line = line.unwrap_or_else(|| "Trip".to_owned());
         let to = self.run.headsign.as_deref().map(|to| format!(" to {to}")).unwrap_or_default();
-        let date = self.run.date.map(|date| format!(", {}", words::format_date(date)));
+        let date = self.run.date.map(|date| format!(", {}", words::format_date_with_weekday(date)));
         format!("{line}{to}{}", date.unwrap_or_default())
     }
 
     /// Returns the next call, if the trip is running or still to come.
-    fn next_call(&self) -> Option<usize> {
+    fn next_call_index(&self) -> Option<usize> {
         let is_ahead = |call: &TripCall| {
             call.status != DepartureStatus::Skipped
                 && call.best_known_time().is_some_and(|at| at >= self.now)
@@ -188,18 +189,18 @@ impl<'a> TripView<'a> {
     }
 
     /// Returns true if the last call was so long ago that the page shows nothing live.
-    fn is_over(&self) -> bool {
+    fn is_long_over(&self) -> bool {
         let last = self.run.calls.iter().filter_map(TripCall::best_known_time).max();
         last.is_some_and(|at| self.now - at > OVER_S)
     }
 
     /// Returns true if the trip runs now, or its time is near enough for live data.
-    fn is_near(&self) -> bool {
-        trip_alerts::is_near(span_of_run(&self.run, self.now), self.now)
+    fn is_near_now(&self) -> bool {
+        trip_alerts::is_trip_near_now(trip_time_span(&self.run, self.now), self.now)
     }
 
     /// Returns true if this trip has a live time or a live position, and has not ended.
-    fn is_live(&self) -> bool {
+    fn has_live_data(&self) -> bool {
         let last = self.run.calls.iter().filter_map(TripCall::best_known_time).max();
         let has_time = self.run.calls.iter().any(|call| call.expected.is_some());
         let has_position = self.run.vehicle.as_ref().is_some_and(|it| it.position().is_some());
@@ -208,27 +209,27 @@ impl<'a> TripView<'a> {
             && last.is_none_or(|at| self.now - at <= ENDED_S)
     }
 
-    fn render_markup(&self) -> Markup {
-        let next = self.next_call();
+    fn render_trip_page(&self) -> Markup {
+        let next = self.next_call_index();
         html! {
             div.page.riders #live-page {
-                (self.render_head())
-                (network_page::render_timetable_end(self.network))
-                (self.render_troubles())
+                (self.render_trip_heading())
+                (network_page::render_timetable_validity_notice(self.network))
+                (self.render_unreliable_data_banner())
                 (alerts::render_alerts(&self.alerts))
-                (self.render_standing(next))
-                (self.calls(next))
-                (self.render_details())
-                (states::render_templates())
-                (layout::render_data_island("live-page-data", &self.live_data()))
+                (self.render_trip_status(next))
+                (self.render_calls(next))
+                (self.render_trip_ids())
+                (states::render_state_templates())
+                (layout::render_script_data("live-page-data", &self.page_script_data()))
             }
         }
     }
 
     /// Renders the banner for the feed of the live times, or without live times for the feeds that may have them. A
     /// trip of another time has no live times to miss.
-    fn render_troubles(&self) -> Markup {
-        if self.run.source.is_none() && !self.is_near() {
+    fn render_unreliable_data_banner(&self) -> Markup {
+        if self.run.source.is_none() && !self.is_near_now() {
             return html! {};
         }
         let state = self.network.state();
@@ -239,11 +240,11 @@ impl<'a> TripView<'a> {
             state.trip_updates(),
         );
         feeds.retain(|feed| self.run.source.as_ref().is_none_or(|source| source == feed.id()));
-        network_page::render_times_banner(self.app, &feeds, self.time_zone(), true)
+        network_page::render_unreliable_times_banner(self.app, &feeds, self.time_zone(), true)
     }
 
     /// Renders the ids, for maintainers of the data.
-    fn render_details(&self) -> Markup {
+    fn render_trip_ids(&self) -> Markup {
         let source =
             self.run.source.as_ref().and_then(|id| self.app.ingest().find_feed(id.as_str()));
         html! {
@@ -257,15 +258,15 @@ impl<'a> TripView<'a> {
         }
     }
 
-    fn render_head(&self) -> Markup {
+    fn render_trip_heading(&self) -> Markup {
         let route = self.route();
         let noun = VehicleNoun::for_route_types(route.iter().map(|route| route.kind));
         html! {
             div.page-head.tight {
                 p.crumbs {
-                    a href=(format!("/networks/{}", self.feed_id())) { (network_names::network_name(self.app, self.network)) }
+                    a href=(format!("/networks/{}", self.network_id())) { (network_names::network_name(self.app, self.network)) }
                     @if let Some(route) = &route {
-                        " › " a href=(links::line_address(self.feed_id(), route.id)) { (words::line_title(route.display_name())) }
+                        " › " a href=(links::line_page_url(self.network_id(), route.id)) { (words::line_title(route.display_name())) }
                     }
                 }
                 h1 {
@@ -274,12 +275,12 @@ impl<'a> TripView<'a> {
                 }
                 p.soft { (self.render_day_and_start()) }
                 p.answer-at {
-                    (states::recording_tag(self.network))
-                    @if self.is_live() { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock_seconds(self.now, self.time_zone())) } } }
-                    @if let Some(vehicle) = self.run.vehicle.as_ref().filter(|vehicle| vehicle.position().is_some()) { a.small href=(vehicle_address(vehicle)) { "The " (noun.one) " on the map" } }
+                    (states::render_recording_tag(self.network))
+                    @if self.has_live_data() { span.live #live data-status="off" { "As of " time datetime=(words::format_rfc3339(self.now, self.time_zone())) { (words::format_clock_seconds(self.now, self.time_zone())) } } }
+                    @if let Some(vehicle) = self.run.vehicle.as_ref().filter(|vehicle| vehicle.position().is_some()) { a.small href=(vehicle_map_url(vehicle)) { "The " (noun.one) " on the map" } }
                     @if let Some(route) = &route {
-                        a.small href=(links::line_address(self.feed_id(), route.id)) { (words::line_title(route.display_name())) }
-                        a.small href=(format!("/delays/{}?route={}", self.feed_id(), links::query_value(route.id))) { "Is my " (noun.one) " late?" }
+                        a.small href=(links::line_page_url(self.network_id(), route.id)) { (words::line_title(route.display_name())) }
+                        a.small href=(format!("/delays/{}?route={}", self.network_id(), links::encode_query_value(route.id))) { "Is my " (noun.one) " late?" }
                     }
                 }
             }
@@ -289,7 +290,7 @@ impl<'a> TripView<'a> {
     fn render_day_and_start(&self) -> Markup {
         let first = self.run.calls.first();
         html! {
-            @if let Some(date) = self.run.date { (words::format_date(date)) }
+            @if let Some(date) = self.run.date { (words::format_date_with_weekday(date)) }
             @if let Some((first, at)) = first.and_then(|first| Some((first, first.scheduled?))) {
                 @if self.run.date.is_some() { " · " }
                 (self.render_time(at)) " from " (self.stop_name(first))
@@ -305,11 +306,14 @@ impl<'a> TripView<'a> {
     /// call need not be its first stop: producers drop past calls.
     fn announced_start(&self) -> Option<i64> {
         let date = self.run.date.filter(|_| !self.run.is_scheduled)?;
-        Some(self.timetable.service_time_to_unix(date, links::parse_time(&self.run.start_time)?))
+        Some(
+            self.timetable
+                .service_time_to_unix(date, links::parse_gtfs_time(&self.run.start_time)?),
+        )
     }
 
     /// Renders the status of the trip in one line.
-    fn render_standing(&self, next: Option<usize>) -> Markup {
+    fn render_trip_status(&self, next: Option<usize>) -> Markup {
         let call = next.and_then(|next| self.run.calls.get(next));
         let has_begun = self
             .run
@@ -322,7 +326,7 @@ impl<'a> TripView<'a> {
             @if self.run.is_cancelled {
                 p.trip-standing { span.delay.tone-cancelled { "Cancelled" } " This trip does not run." }
             } @else if let Some(call) = call {
-                @let delay = words::shown_delay(call.delay.map(i64::from), call.scheduled, call.expected);
+                @let delay = words::delay_in_shown_minutes(call.delay.map(i64::from), call.scheduled, call.expected);
                 @let delay_text = words::format_delay(call.status.as_str(), delay);
                 p.trip-standing {
                     // Without a delay, the status has nothing to say.
@@ -367,7 +371,7 @@ impl<'a> TripView<'a> {
     }
 
     /// Renders the list of calls. For a running trip, the stops before the next one are folded behind their number.
-    fn calls(&self, next: Option<usize>) -> Markup {
+    fn render_calls(&self, next: Option<usize>) -> Markup {
         let n_earlier = next.filter(|next| *next >= COLLAPSED_CALLS_MIN).unwrap_or(0);
         let (earlier, ahead) = self.run.calls.split_at(n_earlier);
         // Statuses that only say "Predicted" say nothing about a single call.
@@ -406,11 +410,12 @@ impl<'a> TripView<'a> {
         let is_cancelled =
             matches!(call.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
         let is_past = !is_cancelled && call.best_known_time().is_some_and(|at| at < self.now);
-        let delay = words::shown_delay(call.delay.map(i64::from), call.scheduled, call.expected);
+        let delay =
+            words::delay_in_shown_minutes(call.delay.map(i64::from), call.scheduled, call.expected);
         // Without live times nobody knows whether the vehicle has passed the stop.
         let is_known_past = is_past && call.status != DepartureStatus::Scheduled;
         let delay_text = if is_known_past {
-            words::passed(call.status.as_str(), delay)
+            words::format_passed_call(call.status.as_str(), delay)
         } else {
             words::format_delay(call.status.as_str(), delay)
         };
@@ -430,7 +435,7 @@ impl<'a> TripView<'a> {
                 }
                 span.call-stop {
                     @match call.stop {
-                        Some(_) => a.target href=(links::board_address(self.feed_id(), &call.stop_id)) { (self.stop_name(call)) },
+                        Some(_) => a.target href=(links::departure_board_url(self.network_id(), &call.stop_id)) { (self.stop_name(call)) },
                         None => (self.stop_name(call)),
                     }
                     @if let Some((arrives, _)) = waits { " " span.soft.small { "arrives " (self.render_time(arrives)) } }
@@ -455,7 +460,7 @@ impl<'a> TripView<'a> {
         html! { time datetime=(words::format_rfc3339(at, self.time_zone())) { (words::format_clock(at, self.time_zone())) } }
     }
 
-    fn live_data(&self) -> serde_json::Value {
+    fn page_script_data(&self) -> serde_json::Value {
         let feeds = self.network.realtime_feeds();
         let id = encode_segment(&self.run.trip_id).into_owned();
         let channels: Vec<String> = feeds
@@ -469,28 +474,28 @@ impl<'a> TripView<'a> {
 }
 
 /// Returns the times of the first and the last call of a trip in Unix seconds; `now` without any times.
-fn span_of_run(run: &TripRun, now: i64) -> (i64, i64) {
+fn trip_time_span(run: &TripRun, now: i64) -> (i64, i64) {
     let times = || run.calls.iter().filter_map(TripCall::best_known_time);
     (times().min().unwrap_or(now), times().max().unwrap_or(now))
 }
 
 /// Returns the address of the map with a vehicle selected.
-fn vehicle_address(vehicle: &Record) -> String {
-    format!("/map?vehicle={}:{}", vehicle.feed, links::query_value(&vehicle.id))
+fn vehicle_map_url(vehicle: &Record) -> String {
+    format!("/map?vehicle={}:{}", vehicle.feed, links::encode_query_value(&vehicle.id))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::links::trip_address;
+    use crate::links::trip_page_url;
 
     #[test]
     fn an_address_has_the_date_and_the_start_of_a_run() {
         assert_eq!(
-            trip_address("town", "a/1", "20261123", "08:30:00"),
+            trip_page_url("town", "a/1", "20261123", "08:30:00"),
             "/trips/town/a%2F1?date=2026-11-23&start=08%3A30%3A00"
         );
-        assert_eq!(trip_address("town", "a", "", ""), "/trips/town/a");
+        assert_eq!(trip_page_url("town", "a", "", ""), "/trips/town/a");
         assert_eq!(parse_date("2026-11-23"), parse_date("20261123"));
         for wrong in ["", "today", "2026-13-01", "23.11.2026"] {
             assert_eq!(parse_date(wrong), None, "{wrong}");

@@ -20,13 +20,16 @@ use lineside_config::format_size;
 use lineside_http::app::App;
 use lineside_http::page_paths::VALIDATE;
 use lineside_http::{Refusal, admin, limits, run_blocking};
-use lineside_quality::check::{ParsedReport, describe_contents, format_day, sample_report};
-use lineside_quality::reports::ValidationReport;
+use lineside_quality::check::{
+    ParsedReportJson, describe_record_counts, format_date_for_people, sample_report,
+};
+use lineside_quality::reports::FeedValidationReport;
 use lineside_quality::uploads::{
-    UploadLimit, UploadService, UploadSlot, UploadSource, UploadStatus, sanitize_file_name,
+    AdmittedUpload, ReachedUploadLimit, UploadService, UploadSource, UploadStatus,
+    sanitize_file_name,
 };
 use lineside_sync::UnixMillis;
-use lineside_sync::real_time::{Stopwatch, run_within};
+use lineside_sync::real_time::{RealTimeStopwatch, run_with_timeout};
 use maud::{Markup, html};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
@@ -34,7 +37,7 @@ use url::Url;
 
 use super::forms::read_form;
 use super::layout::{self, NavSection, PageLayout};
-use super::report::render_upload;
+use super::report::render_upload_findings;
 use super::{states, words};
 use crate::not_found;
 use crate::report_style::STYLE;
@@ -57,13 +60,13 @@ const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 /// Returns the routes. The responses are not cached: the link is as secret as a password.
 pub(super) fn router() -> Router<App> {
     Router::new()
-        .route(VALIDATE, get(get_form_page).post(post_upload))
+        .route(VALIDATE, get(get_upload_form).post(post_upload))
         .route(SAMPLE, get(get_sample_page))
         .route("/validate/{link}", get(get_result_page))
         .route("/validate/{link}/report.json", get(get_result_json))
 }
 
-async fn get_form_page(State(app): State<App>) -> Response {
+async fn get_upload_form(State(app): State<App>) -> Response {
     reply_with_page(
         StatusCode::OK,
         "Validate a feed",
@@ -83,7 +86,7 @@ async fn post_upload(State(app): State<App>, request: Request) -> Response {
             None,
         );
     }
-    if admin::is_own_page(&app, request.headers()) == Some(false) {
+    if admin::is_request_from_own_page(&app, request.headers()) == Some(false) {
         // Visitors of another site would not know what they upload, nor from which network it is validated.
         let message = "The form came from a page that is not of this server. Send this one.";
         let main = render_form(&rules, Some(message));
@@ -92,7 +95,7 @@ async fn post_upload(State(app): State<App>, request: Request) -> Response {
     let address = admin::client_address(&app, request.headers(), request.extensions());
     let upload = match receive_upload(&app, request, address, &rules).await {
         Ok((slot, source)) => {
-            slot.submit_upload(source, rules.clone()).map_err(UploadRejection::from)
+            slot.submit_for_validation(source, rules.clone()).map_err(UploadRejection::from)
         }
         Err(not) => Err(not),
     };
@@ -123,14 +126,14 @@ fn reject_upload(status: StatusCode, words: impl Into<String>) -> UploadRejectio
     UploadRejection { status, message: words.into() }
 }
 
-impl From<UploadLimit> for UploadRejection {
-    fn from(full: UploadLimit) -> Self {
+impl From<ReachedUploadLimit> for UploadRejection {
+    fn from(full: ReachedUploadLimit) -> Self {
         match full {
-            UploadLimit::Total => reject_upload(
+            ReachedUploadLimit::Total => reject_upload(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "As many files wait here as may at once. Please try again in a minute.",
             ),
-            UploadLimit::Address => reject_upload(
+            ReachedUploadLimit::Address => reject_upload(
                 StatusCode::TOO_MANY_REQUESTS,
                 "Two files from your address wait here already. Please wait for their reports.",
             ),
@@ -143,29 +146,36 @@ async fn receive_upload(
     mut request: Request,
     address: IpAddr,
     rules: &lineside_config::UploadsConfig,
-) -> Result<(UploadSlot, UploadSource), UploadRejection> {
-    let kind = UploadKind::from_headers(request.headers());
+) -> Result<(AdmittedUpload, UploadSource), UploadRejection> {
+    let kind = UploadBodyKind::from_headers(request.headers());
     // The slot is reserved before anything is read: without a free slot, no file needs to be sent.
-    let slot = app.uploads().reserve_slot(address)?;
-    if kind == UploadKind::Parts {
+    let slot = app.upload_service().admit_upload(address)?;
+    if kind == UploadBodyKind::Parts {
         // The limit covers the whole body, including unexpected fields.
         let bytes_max = usize::try_from(rules.max_bytes.saturating_add(FORM_BYTES_MAX));
         DefaultBodyLimit::max(bytes_max.unwrap_or(usize::MAX)).apply(&mut request);
         let form = Multipart::from_request(request, app).await;
         let form =
             form.map_err(|error| reject_upload(StatusCode::BAD_REQUEST, error.body_text()))?;
-        let reading = run_within(UPLOAD_TIME_MAX, read_parts(form, app.uploads(), &slot, rules));
-        let read = slot.transfer().receive_or_abort(reading).await.flatten();
-        return Ok((slot, read.ok_or_else(reject_timeout)??));
+        let reading = run_with_timeout(
+            UPLOAD_TIME_MAX,
+            read_multipart_form(form, app.upload_service(), &slot, rules),
+        );
+        let read = slot.transfer().run_until_aborted(reading).await.flatten();
+        return Ok((slot, read.ok_or_else(upload_timeout_rejection)??));
     }
-    if kind == UploadKind::File {
+    if kind == UploadBodyKind::File {
         let body = request.into_body().into_data_stream();
         let body = body
             .map_err(|_| reject_upload(StatusCode::BAD_REQUEST, "The file did not come whole."));
-        let reading = read_file(body, sanitize_file_name(""), app.uploads(), &slot, rules);
-        let read =
-            slot.transfer().receive_or_abort(run_within(UPLOAD_TIME_MAX, reading)).await.flatten();
-        return Ok((slot, read.ok_or_else(reject_timeout)??));
+        let reading =
+            stream_file_to_disk(body, sanitize_file_name(""), app.upload_service(), &slot, rules);
+        let read = slot
+            .transfer()
+            .run_until_aborted(run_with_timeout(UPLOAD_TIME_MAX, reading))
+            .await
+            .flatten();
+        return Ok((slot, read.ok_or_else(upload_timeout_rejection)??));
     }
     let read = read_form(request, limits::REQUEST_BODY_BYTES_MAX).await;
     let address = read.ok().and_then(|(_, form)| form.find_value("url").map(str::to_owned));
@@ -179,7 +189,7 @@ const NO_FORM: &str = "This form has no field \"url\". A file comes in a form of
 
 /// The kind of a request's body, by its content type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum UploadKind {
+enum UploadBodyKind {
     /// A form with an address.
     Fields,
     /// A form with a file.
@@ -188,29 +198,30 @@ enum UploadKind {
     File,
 }
 
-impl UploadKind {
-    fn from_headers(headers: &HeaderMap) -> UploadKind {
+impl UploadBodyKind {
+    fn from_headers(headers: &HeaderMap) -> UploadBodyKind {
         let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
         let is = |name: &str| {
             kind.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
         };
         match () {
-            () if is("multipart/form-data") => UploadKind::Parts,
-            () if is("application/x-www-form-urlencoded") => UploadKind::Fields,
-            () => UploadKind::File,
+            () if is("multipart/form-data") => UploadBodyKind::Parts,
+            () if is("application/x-www-form-urlencoded") => UploadBodyKind::Fields,
+            () => UploadBodyKind::File,
         }
     }
 }
 
-fn reject_timeout() -> UploadRejection {
+fn upload_timeout_rejection() -> UploadRejection {
     reject_upload(StatusCode::REQUEST_TIMEOUT, "The form did not come in time.")
 }
 
 /// Awaits the next piece, with a timeout.
-async fn within_timeout<T, E: Into<UploadRejection>>(
+async fn receive_within_timeout<T, E: Into<UploadRejection>>(
     coming: impl Future<Output = Result<T, E>>,
 ) -> Result<T, UploadRejection> {
-    let received_chunk = run_within(CHUNK_TIME_MAX, coming).await.ok_or_else(reject_timeout)?;
+    let received_chunk =
+        run_with_timeout(CHUNK_TIME_MAX, coming).await.ok_or_else(upload_timeout_rejection)?;
     received_chunk.map_err(Into::into)
 }
 
@@ -227,21 +238,21 @@ impl From<MultipartError> for UploadRejection {
 }
 
 /// Reads the file or the address of a form; an empty field counts as absent.
-async fn read_parts(
+async fn read_multipart_form(
     mut form: Multipart,
     service: &Arc<UploadService>,
-    slot: &UploadSlot,
+    slot: &AdmittedUpload,
     rules: &lineside_config::UploadsConfig,
 ) -> Result<UploadSource, UploadRejection> {
     let (mut url, mut file) = (String::new(), None);
-    while let Some(mut part) = within_timeout(form.next_field()).await? {
+    while let Some(mut part) = receive_within_timeout(form.next_field()).await? {
         match part.name() {
             Some("file") if file.is_none() && part.file_name().is_some_and(|it| !it.is_empty()) => {
                 let name = sanitize_file_name(part.file_name().unwrap_or_default());
-                file = Some(read_file(part, name, service, slot, rules).await?);
+                file = Some(stream_file_to_disk(part, name, service, slot, rules).await?);
             }
-            Some("url") => url = read_text(part).await?,
-            _ => while within_timeout(part.chunk()).await?.is_some() {},
+            Some("url") => url = read_url_field(part).await?,
+            _ => while receive_within_timeout(part.chunk()).await?.is_some() {},
         }
     }
     match file {
@@ -254,9 +265,9 @@ async fn read_parts(
     }
 }
 
-async fn read_text(mut part: Field<'_>) -> Result<String, UploadRejection> {
+async fn read_url_field(mut part: Field<'_>) -> Result<String, UploadRejection> {
     let mut bytes = Vec::new();
-    while let Some(piece) = within_timeout(part.chunk()).await? {
+    while let Some(piece) = receive_within_timeout(part.chunk()).await? {
         bytes.extend_from_slice(&piece);
         if bytes.len() > URL_BYTES_MAX {
             let message = format!("An address has at most {URL_BYTES_MAX} characters.");
@@ -267,11 +278,11 @@ async fn read_text(mut part: Field<'_>) -> Result<String, UploadRejection> {
 }
 
 /// Streams a file to the disk, piece by piece: it is never in memory as a whole.
-async fn read_file<E: Into<UploadRejection>>(
+async fn stream_file_to_disk<E: Into<UploadRejection>>(
     body: impl Stream<Item = Result<Bytes, E>>,
     name: String,
     service: &Arc<UploadService>,
-    slot: &UploadSlot,
+    slot: &AdmittedUpload,
     rules: &lineside_config::UploadsConfig,
 ) -> Result<UploadSource, UploadRejection> {
     let mut body = pin!(body);
@@ -283,18 +294,18 @@ async fn read_file<E: Into<UploadRejection>>(
         )
     };
     let service = Arc::clone(service);
-    let created_folder = run_blocking(move || service.create_folder()).await;
+    let created_folder = run_blocking(move || service.create_upload_folder()).await;
     let created_folder =
         created_folder.map_err(|refusal| reject_upload(refusal.status(), refusal.message()))?;
     let (folder, file) = created_folder.map_err(|error| no_room(&error))?;
     let mut file = File::from_std(file);
     let mut length: u64 = 0;
-    let coming = Stopwatch::start();
-    while let Some(piece) = within_timeout(body.try_next()).await? {
+    let coming = RealTimeStopwatch::start_stopwatch();
+    while let Some(piece) = receive_within_timeout(body.try_next()).await? {
         length += piece.len() as u64;
-        slot.transfer().add_bytes(piece.len());
+        slot.transfer().count_received_bytes(piece.len());
         if is_too_slow(length, coming.elapsed()) {
-            return Err(reject_timeout());
+            return Err(upload_timeout_rejection());
         }
         if length > rules.max_bytes {
             let message = format!(
@@ -337,9 +348,9 @@ fn parse_source_url(text: &str) -> Result<UploadSource, UploadRejection> {
     }
 }
 
-async fn find_standing(app: &App, link: String) -> Result<Option<UploadStatus>, Refusal> {
-    let (desk, rules) = (app.uploads().clone(), app.config().uploads.clone());
-    run_blocking(move || desk.upload_status(&link, &rules)).await
+async fn find_upload_status(app: &App, link: String) -> Result<Option<UploadStatus>, Refusal> {
+    let (desk, rules) = (app.upload_service().clone(), app.config().uploads.clone());
+    run_blocking(move || desk.find_upload_status(&link, &rules)).await
 }
 
 async fn get_result_page(State(app): State<App>, Path(link): Path<String>) -> Response {
@@ -352,9 +363,9 @@ async fn get_result_page(State(app): State<App>, Path(link): Path<String>) -> Re
         };
         reply_with_page(StatusCode::OK, "Validating", &main, Some(REFRESH_S))
     };
-    match find_standing(&app, link).await {
+    match find_upload_status(&app, link).await {
         Err(refusal) => refusal.into_response(),
-        Ok(None) => mark_private(not_found::not_found_page(
+        Ok(None) => mark_private(not_found::reply_with_not_found_page(
             "The report has expired, or the address is incomplete.",
         )),
         Ok(Some(UploadStatus::Transferring)) => wait("The file is being fetched."),
@@ -373,7 +384,7 @@ async fn get_result_page(State(app): State<App>, Path(link): Path<String>) -> Re
             reply_with_page(StatusCode::UNPROCESSABLE_ENTITY, "No report", &main, None)
         }
         Ok(Some(UploadStatus::Done(bytes))) => match run_blocking(move || {
-            ParsedReport::from_json(&bytes)
+            ParsedReportJson::from_json(&bytes)
         })
         .await
         {
@@ -391,7 +402,7 @@ async fn get_result_page(State(app): State<App>, Path(link): Path<String>) -> Re
 }
 
 async fn get_result_json(State(app): State<App>, Path(link): Path<String>) -> Response {
-    match find_standing(&app, link).await {
+    match find_upload_status(&app, link).await {
         Err(refusal) => refusal.into_response(),
         Ok(Some(UploadStatus::Done(bytes))) => {
             let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -454,7 +465,7 @@ async fn get_sample_page(State(app): State<App>) -> Response {
 }
 
 fn render_form(rules: &lineside_config::UploadsConfig, refused: Option<&str>) -> Markup {
-    let keep = words::format_span(rules.retention.as_secs());
+    let keep = words::describe_duration(rules.retention.as_secs());
     html! {
         div.page-head {
             h1 { "Validate a feed" }
@@ -490,30 +501,32 @@ fn render_form(rules: &lineside_config::UploadsConfig, refused: Option<&str>) ->
 /// Renders a time of a report in the style of other pages.
 fn render_time(at: &str) -> Markup {
     match at.parse::<jiff::Timestamp>() {
-        Ok(moment) => words::render_time(UnixMillis(moment.as_millisecond()), &TimeZone::UTC),
+        Ok(moment) => {
+            words::render_time_with_zone(UnixMillis(moment.as_millisecond()), &TimeZone::UTC)
+        }
         Err(_) => html! { (at) },
     }
 }
 
 /// Renders a report. `kept` is the address and the lifetime of its JSON; `None` for a report that is generated for each
 /// request.
-fn render_report(found: ParsedReport, retention: Option<(&str, Duration)>) -> Markup {
+fn render_report(found: ParsedReportJson, retention: Option<(&str, Duration)>) -> Markup {
     let counts = found.counts.iter().map(|(kind, n)| (kind.as_str(), *n));
-    let counts = describe_contents(counts, &found.unread).join(", ");
+    let counts = describe_record_counts(counts, &found.unread).join(", ");
     html! {
         div.page-head {
             h1 { (found.input) }
             p {
-                @if let Some(format) = found.format { strong { (states::format_name(Some(format))) } ", checked " } @else { "Checked " }
+                @if let Some(format) = found.format { strong { (states::format_display_name(Some(format))) } ", checked " } @else { "Checked " }
                 (render_time(&found.at)) " by Lineside " (found.validator)
-                @if !found.today.is_empty() { ", as of " (format_day(&found.today)) }
+                @if !found.today.is_empty() { ", as of " (format_date_for_people(&found.today)) }
                 "."
             }
             @if !counts.is_empty() { p.soft { (counts) } }
         }
-        (render_upload(&ValidationReport::for_file(found)))
+        (render_upload_findings(&FeedValidationReport::for_unattached_file(found)))
         p.soft {
-            @if let Some((address, keep)) = retention { a href=(address) { "report.json" } " · kept for " (words::format_span(keep.as_secs())) " · " }
+            @if let Some((address, keep)) = retention { a href=(address) { "report.json" } " · kept for " (words::describe_duration(keep.as_secs())) " · " }
             a href=(VALIDATE) { "Validate a file" }
         }
     }
@@ -534,19 +547,19 @@ mod tests {
     #[test]
     fn a_body_that_is_not_a_form_is_a_file() {
         for (content_type, kind) in [
-            ("multipart/form-data; boundary=x", UploadKind::Parts),
-            ("application/x-www-form-urlencoded;charset=utf-8", UploadKind::Fields),
-            ("Application/X-WWW-Form-Urlencoded", UploadKind::Fields),
-            ("application/zip", UploadKind::File),
-            ("", UploadKind::File),
+            ("multipart/form-data; boundary=x", UploadBodyKind::Parts),
+            ("application/x-www-form-urlencoded;charset=utf-8", UploadBodyKind::Fields),
+            ("Application/X-WWW-Form-Urlencoded", UploadBodyKind::Fields),
+            ("application/zip", UploadBodyKind::File),
+            ("", UploadBodyKind::File),
         ] {
             let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(content_type))];
             assert_eq!(
-                UploadKind::from_headers(&headers.into_iter().collect()),
+                UploadBodyKind::from_headers(&headers.into_iter().collect()),
                 kind,
                 "{content_type}"
             );
         }
-        assert_eq!(UploadKind::from_headers(&HeaderMap::new()), UploadKind::File);
+        assert_eq!(UploadBodyKind::from_headers(&HeaderMap::new()), UploadBodyKind::File);
     }
 }

@@ -7,7 +7,7 @@ use lineside_http::app::App;
 use lineside_ingest::{Network, Record, TimetableJoin};
 use maud::{Markup, html};
 
-use super::name_search::FoundNames;
+use super::name_search::NameSearchResults;
 use super::regions::{self, MapRegion, UnplacedNetwork};
 use super::{badge, states, words};
 use crate::links;
@@ -23,7 +23,7 @@ const LIST_CONTENT: &str = "The list shows the vehicles of the map and those tha
 pub(super) struct VehicleList<'a> {
     /// The search text, and its results.
     pub(super) question: &'a str,
-    pub(super) names: FoundNames,
+    pub(super) names: NameSearchResults,
     pub(super) regions: &'a [MapRegion],
     pub(super) unplaced: &'a [UnplacedNetwork],
     /// The only network to list.
@@ -43,14 +43,14 @@ struct ListedVehicle {
 impl VehicleList<'_> {
     /// Returns the first vehicles of the list, those with current positions first, and the total number. Vehicles
     /// without a position whose trip is not running are left out, as on other pages.
-    fn first_vehicles(&self, app: &App) -> (Vec<ListedVehicle>, usize) {
+    fn list_first_vehicles(&self, app: &App) -> (Vec<ListedVehicle>, usize) {
         let networks = app.ingest().networks();
         let is_listed = |network: &&Arc<Network>| {
             self.region.is_none_or(|region| region.id == network.id().as_str())
         };
         let mut vehicles: Vec<ListedVehicle> = Vec::new();
         for network in networks.iter().filter(is_listed) {
-            let (state, now) = (network.state(), network.data_now());
+            let (state, now) = (network.state(), network.data_time_now());
             let feeds = network.realtime_feeds();
             let unreliable = feeds.iter().filter(|it| it.status().unreliable_since.is_some());
             let unreliable: BTreeSet<&str> = unreliable.map(|feed| feed.id().as_str()).collect();
@@ -69,8 +69,8 @@ impl VehicleList<'_> {
         (vehicles, total)
     }
 
-    pub(super) fn render_markup(&self, app: &App, has_map: bool) -> Markup {
-        let (vehicles, total) = self.first_vehicles(app);
+    pub(super) fn render_vehicle_list(&self, app: &App, has_map: bool) -> Markup {
+        let (vehicles, total) = self.list_first_vehicles(app);
         html! {
             section.list-view #list aria-labelledby="list-title" {
                 div.page-head {
@@ -80,13 +80,13 @@ impl VehicleList<'_> {
                             "This server was built without the map. Build it with " code { "cargo xtask build" }
                             " to add the map. " (LIST_CONTENT)
                         }
-                        (states::recording_list(app))
+                        (states::render_recording_networks(app))
                     }
                     p.note #no-webgl hidden { "This browser cannot draw maps because WebGL is off or missing. The list shows the same vehicles." }
                     @if has_map {
                         noscript {
                             p.note { "The map needs JavaScript. " (LIST_CONTENT) }
-                            (states::recording_list(app))
+                            (states::render_recording_networks(app))
                         }
                     }
                 }
@@ -112,7 +112,7 @@ impl VehicleList<'_> {
                     @if self.region.is_some() { " has no vehicles now." } @else { " has vehicles now." }
                     " Lines, stops and departures are on the pages of networks."
                 }
-                @let address = self.region.map_or_else(|| "/networks".to_owned(), |region| links::network_address(&region.id));
+                @let address = self.region.map_or_else(|| "/networks".to_owned(), |region| links::network_page_url(&region.id));
                 p { a.target href=(address) { "Lines, stops and departures" } }
             }
         }
@@ -133,7 +133,7 @@ impl VehicleList<'_> {
             @if !self.question.is_empty() {
                 section.stack #plain-results aria-labelledby="plain-results-title" {
                     h2 #plain-results-title { "Results for “" (self.question) "”" }
-                    (self.names.render_markup(self.question))
+                    (self.names.render_search_results(self.question))
                     @if self.names.is_empty() { p.soft { "No network, stop or line matches." } }
                 }
             }
@@ -187,7 +187,7 @@ impl ListedVehicle {
     fn position_age(&self) -> Option<i64> {
         self.record.position()?;
         let at = self.record.vehicle()?.timestamp?;
-        Some(self.network.data_now().unix_seconds() - i64::try_from(at).ok()?)
+        Some(self.network.data_time_now().unix_seconds() - i64::try_from(at).ok()?)
     }
 
     fn render_row(&self, app: &App, names_network: bool, filled: FilledColumns) -> Markup {
@@ -200,11 +200,11 @@ impl ListedVehicle {
             tr.is-stale[self.is_stale].is-unnamed[join.headsign.is_none()] data-vehicle=(record.id) data-age=[age] {
                 td {
                     (render_line_badge(network, join))
-                    @if join.headsign.is_none() { " " (link_to_trip(network, record, &vehicle_title(record))) }
+                    @if join.headsign.is_none() { " " (render_trip_link(network, record, &vehicle_title(record))) }
                 }
                 td {
                     @match &join.headsign {
-                        Some(headsign) => (link_to_trip(network, record, headsign)),
+                        Some(headsign) => (render_trip_link(network, record, headsign)),
                         None => "–",
                     }
                     @if names_network { div.soft.small { (network_names::network_name(app, &self.network)) } }
@@ -212,7 +212,7 @@ impl ListedVehicle {
                 td hidden[!filled.delay] { @if let Some(delay) = delay { span class=(format!("tone-{}", delay.tone)) { (delay.text) } } @else { "–" } }
                 td hidden[!filled.next_stop] {
                     @match (&join.next_stop_id, &join.next_stop_name) {
-                        (Some(id), Some(name)) => a.target href=(links::board_address(network, id)) { (name) },
+                        (Some(id), Some(name)) => a.target href=(links::departure_board_url(network, id)) { (name) },
                         _ => "–",
                     }
                 }
@@ -231,7 +231,7 @@ fn render_line_badge(network: &str, join: &TimetableJoin) -> Markup {
     let badge = badge::render_route_badge(name, join.route_color);
     html! {
         @match &join.route_id {
-            Some(id) => a.line-link href=(links::line_address(network, id)) { (badge) },
+            Some(id) => a.line-link href=(links::line_page_url(network, id)) { (badge) },
             None => (badge),
         }
     }
@@ -248,14 +248,14 @@ fn vehicle_title(record: &Record) -> String {
 }
 
 /// Renders a text as a link to the trip of a vehicle if its feed states the trip's id.
-fn link_to_trip(network: &str, record: &Record, text: &str) -> Markup {
+fn render_trip_link(network: &str, record: &Record, text: &str) -> Markup {
     let trip = record.trip_descriptor();
     let id = trip.and_then(|trip| trip.trip_id.as_deref()).filter(|id| !id.is_empty());
     let date = trip.and_then(|trip| trip.start_date.as_deref()).unwrap_or_default();
     let start = trip.and_then(|trip| trip.start_time.as_deref()).unwrap_or_default();
     html! {
         @match id {
-            Some(id) => a.target href=(links::trip_address(network, id, date, start)) { (text) },
+            Some(id) => a.target href=(links::trip_page_url(network, id, date, start)) { (text) },
             None => (text),
         }
     }

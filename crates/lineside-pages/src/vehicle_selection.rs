@@ -27,7 +27,7 @@ pub(super) fn list_reliable_vehicles(
     filter: fn(&Record) -> bool,
 ) -> Vec<Arc<Record>> {
     let unreliable = list_unreliable_feeds(network);
-    let (state, now) = (network.state(), network.data_now());
+    let (state, now) = (network.state(), network.data_time_now());
     let is_listed = |record: &&Arc<Record>| {
         filter(record)
             && !unreliable.contains(record.feed.as_str())
@@ -48,7 +48,7 @@ pub(super) fn list_outdated_vehicles(network: &Network) -> Vec<Arc<Record>> {
 /// Counts the vehicles of a network's reliable feeds without a position whose trips have not begun or have ended.
 pub(super) fn count_idle_vehicles(network: &Network) -> usize {
     let unreliable = list_unreliable_feeds(network);
-    let (state, now) = (network.state(), network.data_now());
+    let (state, now) = (network.state(), network.data_time_now());
     let is_idle = |record: &&Arc<Record>| {
         !unreliable.contains(record.feed.as_str()) && !is_under_way(&state, record, now)
     };

@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use lineside_ingest::RouteMode;
 use lineside_ingest::{FetchPhase, Network};
-use lineside_quality::check::format_grouped;
+use lineside_quality::check::format_with_thin_spaces;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
@@ -37,12 +37,12 @@ pub(super) fn line_title(name: &str) -> String {
 }
 
 /// Returns the heading of the stored text of a failed poll.
-pub(super) fn response_heading(is_converter: bool) -> &'static str {
+pub(super) fn failed_poll_text_heading(is_converter: bool) -> &'static str {
     if is_converter { "The converter's standard error" } else { "First bytes" }
 }
 
 /// Describes the activity of a poll in a phase.
-pub(super) fn describe_phase(phase: FetchPhase) -> &'static str {
+pub(super) fn describe_fetch_phase(phase: FetchPhase) -> &'static str {
     match phase {
         FetchPhase::Dns => "looking up the host",
         FetchPhase::Connect => "connecting",
@@ -79,7 +79,7 @@ pub(super) fn format_delay(status: &str, delay: Option<i64>) -> DelayText {
 
 /// Returns the delay between two times as clocks show them, to the minute, so that a page's status follows from the
 /// times next to it. Without both times, or for a trip of unknown delay, it is the known `delay`.
-pub(super) fn shown_delay(
+pub(super) fn delay_in_shown_minutes(
     delay: Option<i64>,
     scheduled: Option<i64>,
     expected: Option<i64>,
@@ -90,7 +90,7 @@ pub(super) fn shown_delay(
 }
 
 /// Describes a past call with its last known delay. A timetable alone does not say when the trip was there.
-pub(super) fn passed(status: &str, seconds: Option<i64>) -> DelayText {
+pub(super) fn format_passed_call(status: &str, seconds: Option<i64>) -> DelayText {
     let last = format_delay(status, seconds);
     match last.tone {
         "cancelled" => last,
@@ -101,7 +101,7 @@ pub(super) fn passed(status: &str, seconds: Option<i64>) -> DelayText {
 }
 
 /// Describes the time until a departure on a board.
-pub(super) fn format_due(seconds: i64) -> String {
+pub(super) fn format_time_until_departure(seconds: i64) -> String {
     if seconds < -30 {
         return "left".to_owned();
     }
@@ -128,7 +128,7 @@ pub(super) fn format_age(seconds: i64) -> String {
 }
 
 /// Describes a duration in words.
-pub(super) fn format_span(seconds: u64) -> String {
+pub(super) fn describe_duration(seconds: u64) -> String {
     match seconds {
         0 => "less than a second".to_owned(),
         1 => "1 second".to_owned(),
@@ -141,7 +141,7 @@ pub(super) fn format_span(seconds: u64) -> String {
 
 /// Formats local hours and minutes.
 pub(super) fn format_clock(unix_seconds: i64, timezone: &TimeZone) -> String {
-    format_with(unix_seconds, timezone, "%H:%M")
+    format_time_with_pattern(unix_seconds, timezone, "%H:%M")
 }
 
 /// Formats local hours and minutes, after the day if it is not the day of `now`, Unix seconds.
@@ -149,18 +149,18 @@ pub(super) fn format_clock_or_day(unix_seconds: i64, now: i64, timezone: &TimeZo
     if format_local_day(unix_seconds, timezone) == format_local_day(now, timezone) {
         format_clock(unix_seconds, timezone)
     } else {
-        format_with(unix_seconds, timezone, "%-d\u{a0}%b\u{a0}%Y, %H:%M")
+        format_time_with_pattern(unix_seconds, timezone, "%-d\u{a0}%b\u{a0}%Y, %H:%M")
     }
 }
 
 /// Formats the local day of a time in ISO 8601, such as `2024-02-08`.
 pub(super) fn format_local_day(unix_seconds: i64, timezone: &TimeZone) -> String {
-    format_with(unix_seconds, timezone, "%Y-%m-%d")
+    format_time_with_pattern(unix_seconds, timezone, "%Y-%m-%d")
 }
 
 /// Formats the local day of a time, such as `8 Feb 2024`.
-pub(super) fn day_at(at: UnixMillis, zone: &TimeZone) -> String {
-    format_with(at.unix_seconds(), zone, DAY)
+pub(super) fn format_day_of_time(at: UnixMillis, zone: &TimeZone) -> String {
+    format_time_with_pattern(at.unix_seconds(), zone, DAY)
 }
 
 /// Formats a date without its weekday, such as `8 Feb 2024`.
@@ -169,35 +169,35 @@ pub(super) fn format_day(date: Date) -> String {
 }
 
 /// Formats a date, such as `Mon 23 Nov 2026`.
-pub(super) fn format_date(date: Date) -> String {
+pub(super) fn format_date_with_weekday(date: Date) -> String {
     date.strftime("%a\u{a0}%-d\u{a0}%b\u{a0}%Y").to_string()
 }
 
 /// Formats local hours, minutes and seconds.
 pub(super) fn format_clock_seconds(unix_seconds: i64, timezone: &TimeZone) -> String {
-    format_with(unix_seconds, timezone, "%H:%M:%S")
+    format_time_with_pattern(unix_seconds, timezone, "%H:%M:%S")
 }
 
 /// Formats local day and time, with the zone's abbreviation, or its offset if it has none.
-pub(super) fn format_moment(unix_seconds: i64, timezone: &TimeZone) -> String {
+pub(super) fn format_time_with_zone(unix_seconds: i64, timezone: &TimeZone) -> String {
     let zone = zone_name(unix_seconds, timezone);
-    format!("{} {zone}", format_local_moment(unix_seconds, timezone))
+    format!("{} {zone}", format_time_without_zone(unix_seconds, timezone))
 }
 
 /// Formats local day and time, for pages that name the zone once.
-pub(super) fn format_local_moment(unix_seconds: i64, timezone: &TimeZone) -> String {
-    format_with(unix_seconds, timezone, "%-d\u{a0}%b\u{a0}%Y, %H:%M:%S")
+pub(super) fn format_time_without_zone(unix_seconds: i64, timezone: &TimeZone) -> String {
+    format_time_with_pattern(unix_seconds, timezone, "%-d\u{a0}%b\u{a0}%Y, %H:%M:%S")
 }
 
 /// Formats local day, hours and minutes, such as `23 Nov 07:30`.
 pub(super) fn format_day_and_clock(unix_seconds: i64, timezone: &TimeZone) -> String {
-    format_with(unix_seconds, timezone, "%-d\u{a0}%b %H:%M")
+    format_time_with_pattern(unix_seconds, timezone, "%-d\u{a0}%b %H:%M")
 }
 
 /// Returns the abbreviation of a zone at a time, such as `CET`. Many zones have only a number such as `-11`, which
 /// becomes `UTC−11`.
 pub(super) fn zone_name(unix_seconds: i64, timezone: &TimeZone) -> String {
-    let name = format_with(unix_seconds, timezone, "%Z");
+    let name = format_time_with_pattern(unix_seconds, timezone, "%Z");
     let offset = |sign: char| name.strip_prefix(sign);
     match (offset('-'), offset('+')) {
         (Some(hours), _) => format!("UTC\u{2212}{hours}"),
@@ -207,15 +207,15 @@ pub(super) fn zone_name(unix_seconds: i64, timezone: &TimeZone) -> String {
 }
 
 /// Renders a time with its zone, as text and as machine-readable attribute.
-pub(super) fn render_time(at: UnixMillis, zone: &TimeZone) -> Markup {
+pub(super) fn render_time_with_zone(at: UnixMillis, zone: &TimeZone) -> Markup {
     let seconds = at.unix_seconds();
-    html! { time datetime=(format_rfc3339(seconds, zone)) { (format_moment(seconds, zone)) } }
+    html! { time datetime=(format_rfc3339(seconds, zone)) { (format_time_with_zone(seconds, zone)) } }
 }
 
 /// Renders a time to the minute and without the zone, for a table that names it.
-pub(super) fn minute_at(at: UnixMillis, zone: &TimeZone) -> Markup {
+pub(super) fn render_time_to_minute(at: UnixMillis, zone: &TimeZone) -> Markup {
     let seconds = at.unix_seconds();
-    html! { time datetime=(format_rfc3339(seconds, zone)) { (format_with(seconds, zone, "%-d\u{a0}%b\u{a0}%Y, %H:%M")) } }
+    html! { time datetime=(format_rfc3339(seconds, zone)) { (format_time_with_pattern(seconds, zone, "%-d\u{a0}%b\u{a0}%Y, %H:%M")) } }
 }
 
 /// Returns the zone of a network's displayed times: its timetable's, or UTC.
@@ -225,10 +225,10 @@ pub(super) fn network_zone(network: &Network) -> TimeZone {
 
 /// Formats a time in RFC 3339.
 pub(super) fn format_rfc3339(unix_seconds: i64, timezone: &TimeZone) -> String {
-    format_with(unix_seconds, timezone, "%Y-%m-%dT%H:%M:%S%:z")
+    format_time_with_pattern(unix_seconds, timezone, "%Y-%m-%dT%H:%M:%S%:z")
 }
 
-fn format_with(unix_seconds: i64, timezone: &TimeZone, format: &str) -> String {
+fn format_time_with_pattern(unix_seconds: i64, timezone: &TimeZone, format: &str) -> String {
     Timestamp::from_second(unix_seconds)
         .map(|at| at.to_zoned(timezone.clone()).strftime(format).to_string())
         .unwrap_or_else(|_| "–".to_owned())
@@ -236,17 +236,17 @@ fn format_with(unix_seconds: i64, timezone: &TimeZone, format: &str) -> String {
 
 /// Formats a number with thin spaces between thousands, which reads the same in every country.
 pub(super) fn format_number(value: u64) -> String {
-    format_grouped(value)
+    format_with_thin_spaces(value)
 }
 
 /// Formats a non-negative number with one decimal and thin spaces between thousands.
-pub(super) fn decimal(value: f64) -> String {
+pub(super) fn format_one_decimal(value: f64) -> String {
     let tenths = (value * 10.0).round() as u64;
     format!("{}.{}", format_number(tenths / 10), tenths % 10)
 }
 
 /// Formats a short duration.
-pub(super) fn format_duration(seconds: f64) -> String {
+pub(super) fn format_short_duration(seconds: f64) -> String {
     if seconds == 0.0 {
         "0 s".to_owned()
     } else if seconds < 0.001 {
@@ -276,19 +276,19 @@ pub(super) fn format_bytes(value: u64) -> String {
     const GIB: u64 = 1 << 30;
     match value {
         0..KIB => format!("{} bytes", format_number(value)),
-        KIB..MIB => format!("{} KiB", decimal(value as f64 / KIB as f64)),
-        MIB..GIB => format!("{} MiB", decimal(value as f64 / MIB as f64)),
-        _ => format!("{} GiB", decimal(value as f64 / GIB as f64)),
+        KIB..MIB => format!("{} KiB", format_one_decimal(value as f64 / KIB as f64)),
+        MIB..GIB => format!("{} MiB", format_one_decimal(value as f64 / MIB as f64)),
+        _ => format!("{} GiB", format_one_decimal(value as f64 / GIB as f64)),
     }
 }
 
 /// Renders a code such as `expired_calendar`, with line breaks allowed after its underscores.
-pub(super) fn render_code(code: &str) -> Markup {
+pub(super) fn render_breakable_code(code: &str) -> Markup {
     html! { @for part in code.split_inclusive('_') { (part) @if part.ends_with('_') { wbr; } } }
 }
 
 /// Renders an address, with line breaks allowed before its slashes.
-pub(super) fn render_path(path: &str) -> Markup {
+pub(super) fn render_breakable_path(path: &str) -> Markup {
     html! { @for (at, part) in path.split('/').enumerate() { @if at > 0 { wbr; "/" } (part) } }
 }
 
@@ -298,7 +298,7 @@ pub(super) fn format_count(value: u64, one: &str, many: &str) -> String {
 }
 
 /// Returns the heading of a mode's lines.
-pub(super) fn mode_name(mode: RouteMode) -> &'static str {
+pub(super) fn mode_lines_heading(mode: RouteMode) -> &'static str {
     match mode {
         RouteMode::Tram => "Trams",
         RouteMode::Metro => "Metro trains",
@@ -353,13 +353,13 @@ pub(super) mod tests {
     fn a_shown_delay_is_that_of_the_shown_minutes_as_in_the_browser() {
         for case in list_cases(&load_cases(), "shown_delay") {
             let [delay, scheduled, expected, shown] = [0, 1, 2, 3].map(|at| case[at].as_i64());
-            assert_eq!(shown_delay(delay, scheduled, expected), shown, "{case}");
+            assert_eq!(delay_in_shown_minutes(delay, scheduled, expected), shown, "{case}");
         }
     }
 
     #[test]
     fn a_passed_call_keeps_its_last_delay() {
-        let format_passed = |status, seconds| passed(status, seconds).text;
+        let format_passed = |status, seconds| format_passed_call(status, seconds).text;
         assert_eq!(format_passed("scheduled", None), "Passed");
         assert_eq!(format_passed("realtime", None), "Passed");
         assert_eq!(format_passed("realtime", Some(0)), "Passed on time");
@@ -371,7 +371,7 @@ pub(super) mod tests {
     fn due_times_and_ages_are_formatted_as_in_the_browser() {
         for case in list_cases(&load_cases(), "due") {
             assert_eq!(
-                Some(format_due(case[0].as_i64().expect("seconds")).as_str()),
+                Some(format_time_until_departure(case[0].as_i64().expect("seconds")).as_str()),
                 case[1].as_str()
             );
         }
@@ -388,7 +388,10 @@ pub(super) mod tests {
         let (cases, formatted) =
             (load_cases(), |case: &serde_json::Value| case[1].as_str().map(str::to_owned));
         for case in list_cases(&cases, "duration") {
-            assert_eq!(Some(format_duration(case[0].as_f64().expect("seconds"))), formatted(case));
+            assert_eq!(
+                Some(format_short_duration(case[0].as_f64().expect("seconds"))),
+                formatted(case)
+            );
         }
         for case in list_cases(&cases, "share") {
             assert_eq!(Some(format_percent(case[0].as_f64().expect("a share"))), formatted(case));
@@ -424,7 +427,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_moment_includes_its_time_zone() {
-        let at = |zone: &str| format_moment(0, &TimeZone::get(zone).expect("a known zone"));
+        let at = |zone: &str| format_time_with_zone(0, &TimeZone::get(zone).expect("a known zone"));
         assert_eq!(at("Asia/Tokyo"), "1\u{a0}Jan\u{a0}1970, 09:00:00 JST");
         assert_eq!(at("Asia/Dubai"), "1\u{a0}Jan\u{a0}1970, 04:00:00 UTC+04");
         assert_eq!(at("Etc/GMT+11"), "31\u{a0}Dec\u{a0}1969, 13:00:00 UTC\u{2212}11");

@@ -120,7 +120,7 @@ extern "C" fn interrupted(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
         );
         slots.store_sample(
             current_thread_name(),
-            stage::current_stage(),
+            stage::stage_of_this_thread(),
             calls.get(..depth).unwrap_or_default(),
         );
     }

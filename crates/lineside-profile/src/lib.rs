@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_sync::UnixMillis;
-use lineside_sync::real_time::{Stopwatch, sleep_for};
+use lineside_sync::real_time::{RealTimeStopwatch, sleep_real_time};
 use parking_lot::Mutex;
 
 use self::sample_buffer::{SampleBuffer, StackSample};
@@ -47,7 +47,7 @@ const DRAIN_INTERVAL: Duration = Duration::from_millis(100);
 const STACKS_MAX: usize = 200_000;
 
 /// The start and the duration of the recording in progress.
-static ACTIVE_RECORDING: Mutex<Option<(Stopwatch, Duration)>> = Mutex::new(None);
+static ACTIVE_RECORDING: Mutex<Option<(RealTimeStopwatch, Duration)>> = Mutex::new(None);
 
 /// The reason why a recording did not start.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ pub async fn record_samples(
         if left.is_zero() {
             break;
         }
-        sleep_for(left.min(DRAIN_INTERVAL)).await;
+        sleep_real_time(left.min(DRAIN_INTERVAL)).await;
         recording.slots.drain_samples(|sample| seen.add_sample(sample));
     }
     interrupt::stop_sampling_timer();
@@ -92,7 +92,7 @@ pub async fn record_samples(
 
 /// A recording in progress. It ends on drop.
 struct ActiveRecording {
-    since: Stopwatch,
+    since: RealTimeStopwatch,
     slots: &'static SampleBuffer,
 }
 
@@ -103,7 +103,7 @@ impl ActiveRecording {
             return Err(RecordingError::Busy(length.saturating_sub(since.elapsed())));
         }
         let slots = interrupt::start_sampling_timer(HERTZ).map_err(RecordingError::Unable)?;
-        let since = Stopwatch::start();
+        let since = RealTimeStopwatch::start_stopwatch();
         *recording = Some((since, length));
         Ok(Self { since, slots })
     }
@@ -157,7 +157,7 @@ mod tests {
     use std::hint::black_box;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use lineside_sync::stage::{self, WorkStage};
+    use lineside_sync::stage::{self, ThreadWorkStage};
 
     use super::*;
 
@@ -196,15 +196,16 @@ mod tests {
     #[tokio::test]
     async fn samples_have_stage_and_function_and_recordings_are_exclusive() {
         static STOP_WORKING: AtomicBool = AtomicBool::new(false);
-        let work = |stage: WorkStage| {
+        let work = |stage: ThreadWorkStage| {
             move || {
-                let _at = stage::enter_stage(stage);
+                let _at = stage::set_stage_until_dropped(stage);
                 while !STOP_WORKING.load(Ordering::Relaxed) {
                     black_box(outer(7));
                 }
             }
         };
-        for (name, stage) in [("a-decoder", WorkStage::Decode), ("a-publisher", WorkStage::Publish)]
+        for (name, stage) in
+            [("a-decoder", ThreadWorkStage::Decode), ("a-publisher", ThreadWorkStage::Publish)]
         {
             std::thread::Builder::new().name(name.to_owned()).spawn(work(stage)).unwrap();
         }
@@ -239,7 +240,7 @@ mod tests {
     fn stacks_beyond_the_limit_are_dropped_and_counted() {
         let sample = |n: usize| StackSample {
             thread: "t".into(),
-            stage: WorkStage::Other,
+            stage: ThreadWorkStage::Other,
             stack: [n].into(),
         };
         let stacks = (0..STACKS_MAX).map(|n| (sample(n), 1)).collect();

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-use lineside_sync::stage::WorkStage;
+use lineside_sync::stage::ThreadWorkStage;
 
 /// The maximum depth of a recorded stack; a deeper one loses its outermost calls.
 pub(super) const DEPTH_MAX: usize = 128;
@@ -23,7 +23,7 @@ pub(super) struct StackSample {
     /// The thread's name.
     pub(super) thread: Box<str>,
     /// The thread's stage.
-    pub(super) stage: WorkStage,
+    pub(super) stage: ThreadWorkStage,
     /// The return addresses, innermost first.
     pub(super) stack: Box<[usize]>,
 }
@@ -57,7 +57,12 @@ impl SampleBuffer {
     }
 
     /// Stores a sample. Wait-free, without allocation or panic.
-    pub(super) fn store_sample(&self, name: [u8; NAME_BYTES], stage: WorkStage, stack: &[usize]) {
+    pub(super) fn store_sample(
+        &self,
+        name: [u8; NAME_BYTES],
+        stage: ThreadWorkStage,
+        stack: &[usize],
+    ) {
         let slot_number = self.next.fetch_add(1, Ordering::Relaxed);
         let free = self.slots.get(slot_number % SLOTS).filter(|slot| {
             let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
@@ -104,7 +109,7 @@ impl SampleSlot {
         let stack = self.stack[..depth].iter().map(|cell| cell.load(Ordering::Relaxed));
         StackSample {
             thread: String::from_utf8_lossy(name).into(),
-            stage: WorkStage::from_number(self.stage.load(Ordering::Relaxed)),
+            stage: ThreadWorkStage::stage_from_number(self.stage.load(Ordering::Relaxed)),
             stack: stack.collect(),
         }
     }
@@ -123,15 +128,15 @@ mod tests {
     #[test]
     fn a_stored_sample_is_drained_once() {
         let slots = SampleBuffer::new();
-        slots.store_sample(name("partition-0"), WorkStage::Deliver, &[1, 2, 3]);
-        slots.store_sample(name(""), WorkStage::Other, &[]);
+        slots.store_sample(name("partition-0"), ThreadWorkStage::Deliver, &[1, 2, 3]);
+        slots.store_sample(name(""), ThreadWorkStage::Other, &[]);
         let mut samples_taken = Vec::new();
         slots.drain_samples(|sample| samples_taken.push(sample));
         slots.drain_samples(|sample| samples_taken.push(sample));
         let stack: Box<[usize]> = Box::new([1, 2, 3]);
         assert_eq!(
             samples_taken[0],
-            StackSample { thread: "partition-0".into(), stage: WorkStage::Deliver, stack }
+            StackSample { thread: "partition-0".into(), stage: ThreadWorkStage::Deliver, stack }
         );
         assert_eq!(
             (samples_taken.len(), &*samples_taken[1].thread, samples_taken[1].stack.len()),
@@ -144,7 +149,7 @@ mod tests {
         let slots = SampleBuffer::new();
         let deep = [7; DEPTH_MAX + 1];
         for _ in 0..SLOTS + 3 {
-            slots.store_sample(name("sixteen-or-more"), WorkStage::Http, &deep);
+            slots.store_sample(name("sixteen-or-more"), ThreadWorkStage::Http, &deep);
         }
         assert_eq!((slots.take_lost_count(), slots.take_lost_count()), (3, 0));
         let mut n = 0;
@@ -165,8 +170,9 @@ mod tests {
                 .map(|n| {
                     let slots = &slots;
                     scope.spawn(move || {
-                        (0..EACH)
-                            .for_each(|_| slots.store_sample(name("w"), WorkStage::Apply, &[n; 9]))
+                        (0..EACH).for_each(|_| {
+                            slots.store_sample(name("w"), ThreadWorkStage::Apply, &[n; 9])
+                        })
                     })
                 })
                 .collect();

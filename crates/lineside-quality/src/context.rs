@@ -10,18 +10,18 @@ use lineside_store::Store;
 use lineside_sync::{Clock, UnixMillis};
 
 use crate::archive_reader::ArchiveReader;
-use crate::external_validators::ExternalValidators;
+use crate::external_validators::ExternalValidatorReports;
 use crate::notification_counts::NotificationCounts;
-use crate::reports::LatestReports;
+use crate::reports::LatestValidationReports;
 use crate::shutdown::Shutdown;
 
 /// A handle on the shared parts that is cheap to clone.
 #[derive(Clone, Debug)]
-pub struct ServerContext(Arc<ContextParts>);
+pub struct ServerContext(Arc<ServerContextParts>);
 
 /// The parts of a [`ServerContext`].
 #[derive(Debug)]
-pub struct ContextParts {
+pub struct ServerContextParts {
     /// The feeds and their data.
     pub ingest: Arc<Ingest>,
     /// The configuration in force.
@@ -35,9 +35,9 @@ pub struct ContextParts {
     /// The store on disk, if there is a data folder.
     pub store: Option<Arc<Store>>,
     /// The latest validation reports on feeds.
-    pub reports: Arc<LatestReports>,
+    pub reports: Arc<LatestValidationReports>,
     /// The operator's own validators, with their results.
-    pub external_validators: ExternalValidators,
+    pub external_validators: ExternalValidatorReports,
     /// Counts of sent notifications.
     pub notification_counts: Arc<NotificationCounts>,
     /// The reader of the archive, which limits concurrent reads.
@@ -45,7 +45,7 @@ pub struct ContextParts {
 }
 
 impl ServerContext {
-    pub fn new(parts: ContextParts) -> Self {
+    pub fn new(parts: ServerContextParts) -> Self {
         Self(Arc::new(parts))
     }
 
@@ -70,7 +70,7 @@ impl ServerContext {
     }
 
     /// Returns the current time of the data's clock.
-    pub fn now(&self) -> UnixMillis {
+    pub fn wall_time_now(&self) -> UnixMillis {
         self.0.clock.wall_time()
     }
 
@@ -85,17 +85,17 @@ impl ServerContext {
     }
 
     /// Returns the store on disk, if there is a data folder.
-    pub fn store(&self) -> Option<&Arc<Store>> {
+    pub fn database_store(&self) -> Option<&Arc<Store>> {
         self.0.store.as_ref()
     }
 
     /// Returns the latest validation reports on feeds.
-    pub fn reports(&self) -> &Arc<LatestReports> {
+    pub fn latest_validation_reports(&self) -> &Arc<LatestValidationReports> {
         &self.0.reports
     }
 
     /// Returns the operator's own validators, with their results.
-    pub fn external_validators(&self) -> &ExternalValidators {
+    pub fn external_validators(&self) -> &ExternalValidatorReports {
         &self.0.external_validators
     }
 

@@ -14,7 +14,7 @@ use lineside_sync::semaphore::{OwnedPermit, Semaphore};
 use parking_lot::Mutex;
 
 /// The waiting jobs, and the slots in which they run; no job runs before
-/// [`set_concurrency`](JobQueue::set_concurrency).
+/// [`set_max_running`](JobQueue::set_concurrency).
 #[derive(Debug)]
 pub struct JobQueue<K, J> {
     waiting: Mutex<VecDeque<(K, J)>>,
@@ -74,7 +74,7 @@ impl<K, J> Default for JobQueue<K, J> {
 
 impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
     /// Sets the number of jobs that run at the same time.
-    pub fn set_concurrency(&self, slots: usize) {
+    pub fn set_max_running(&self, slots: usize) {
         self.slots.set_limit(u32::try_from(slots).unwrap_or(u32::MAX));
     }
 
@@ -96,7 +96,7 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
     }
 
     /// Starts the first job whose key does not run, if a slot is free. The job runs until
-    /// [`finish_job`](Self::finish_job).
+    /// [`mark_job_finished`](Self::finish_job).
     pub fn start_next_job(&self) -> Option<(K, J, OwnedPermit)> {
         let mut waiting = self.waiting.lock();
         let mut running = self.running.lock();
@@ -108,7 +108,7 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
     }
 
     /// Marks the job of a key as ended; `took` is `Some` if it had a result.
-    pub fn finish_job(&self, key: &K, took: Option<Duration>) {
+    pub fn mark_job_finished(&self, key: &K, took: Option<Duration>) {
         self.running.lock().remove(key);
         let count = if took.is_some() { &self.counts.finished } else { &self.counts.aborted };
         count.fetch_add(1, Ordering::Relaxed);
@@ -118,7 +118,7 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
     }
 
     /// Drops the waiting jobs of removed keys.
-    pub fn retain(&self, is_member: impl Fn(&K) -> bool) {
+    pub fn retain_waiting_jobs(&self, is_member: impl Fn(&K) -> bool) {
         self.waiting.lock().retain(|(key, _)| is_member(key));
     }
 
@@ -153,7 +153,7 @@ mod tests {
 
     fn queue(slots: usize) -> JobQueue<&'static str, u32> {
         let queue = JobQueue::default();
-        queue.set_concurrency(slots);
+        queue.set_max_running(slots);
         queue
     }
 
@@ -187,10 +187,10 @@ mod tests {
         assert_eq!(queue.start_next_job().unwrap().0, "b");
         drop(permit);
         assert!(queue.start_next_job().is_none(), "its last job is still running");
-        queue.finish_job(&"a", Some(Duration::from_millis(5)));
+        queue.mark_job_finished(&"a", Some(Duration::from_millis(5)));
         let (key, job, _permit) = queue.start_next_job().unwrap();
         assert_eq!((key, job), ("a", 2));
-        queue.finish_job(&"b", None);
+        queue.mark_job_finished(&"b", None);
         let stats = queue.stats();
         assert_eq!((stats.finished, stats.aborted), (1, 1));
     }
@@ -206,7 +206,7 @@ mod tests {
                     // A newer job arrives before the older one has ended.
                     assert!(queue.push(key, job, 1));
                     drop(permit);
-                    queue.finish_job(&key, None);
+                    queue.mark_job_finished(&key, None);
                 }
             });
             while !running.is_finished() {
@@ -220,8 +220,8 @@ mod tests {
         let queue = queue(0);
         assert!(queue.push("a", 1, 2) && queue.push("b", 1, 2));
         assert!(queue.start_next_job().is_none(), "the concurrency is 0");
-        queue.retain(|key| *key == "b");
-        queue.set_concurrency(1);
+        queue.retain_waiting_jobs(|key| *key == "b");
+        queue.set_max_running(1);
         assert_eq!(queue.start_next_job().unwrap().0, "b");
     }
 }

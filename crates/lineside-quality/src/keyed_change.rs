@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct KeyedChange<'a, R> {
+struct OpsChannelChange<'a, R> {
     op: &'static str,
     feed: &'a str,
     kind: &'static str,
@@ -16,15 +16,34 @@ struct KeyedChange<'a, R> {
 }
 
 /// Encodes the new record of a key.
-pub fn encode_upsert(feed: &str, kind: &'static str, id: &str, record: &impl Serialize) -> Bytes {
-    encode_json(&KeyedChange { op: "upsert", feed, kind, id, record: Some(record), why: None })
+pub fn encode_upsert_change(
+    feed: &str,
+    kind: &'static str,
+    id: &str,
+    record: &impl Serialize,
+) -> Bytes {
+    encode_change_json(&OpsChannelChange {
+        op: "upsert",
+        feed,
+        kind,
+        id,
+        record: Some(record),
+        why: None,
+    })
 }
 
 /// Encodes the removal of a key.
-pub fn encode_removal(feed: &str, kind: &'static str, id: &str, why: &'static str) -> Bytes {
-    encode_json(&KeyedChange::<()> { op: "remove", feed, kind, id, record: None, why: Some(why) })
+pub fn encode_removal_change(feed: &str, kind: &'static str, id: &str, why: &'static str) -> Bytes {
+    encode_change_json(&OpsChannelChange::<()> {
+        op: "remove",
+        feed,
+        kind,
+        id,
+        record: None,
+        why: Some(why),
+    })
 }
 
-fn encode_json(change: &impl Serialize) -> Bytes {
+fn encode_change_json(change: &impl Serialize) -> Bytes {
     serde_json::to_vec(change).expect("numbers and text always serialize").into()
 }

@@ -1,6 +1,6 @@
 //! The names of the dashboard's channels.
 
-use lineside_hub::Channel;
+use lineside_hub::EncodedChannelName;
 
 /// The prefix of the dashboard's channels.
 const PREFIX: &str = "ops/";
@@ -10,7 +10,7 @@ pub const FEEDS: &str = "ops/feeds";
 pub const NODE: &str = "ops/node";
 
 /// Returns true if a channel is one of the dashboard's, which only admins may read.
-pub fn is_ops_channel(channel: &Channel) -> bool {
+pub fn is_dashboard_channel(channel: &EncodedChannelName) -> bool {
     channel.as_str().starts_with(PREFIX)
 }
 
@@ -20,7 +20,7 @@ mod tests {
 
     #[test]
     fn only_channels_below_ops_are_the_dashboards() {
-        assert!(is_ops_channel(&Channel::parse_name("ops/x").unwrap()));
-        assert!(!is_ops_channel(&Channel::parse_name("opera/x").unwrap()));
+        assert!(is_dashboard_channel(&EncodedChannelName::parse_channel_name("ops/x").unwrap()));
+        assert!(!is_dashboard_channel(&EncodedChannelName::parse_channel_name("opera/x").unwrap()));
     }
 }

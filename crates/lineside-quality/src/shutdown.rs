@@ -21,7 +21,7 @@ impl Shutdown {
     }
 
     /// Starts draining; returns at once, and may be called more than once.
-    pub fn begin_drain(&self) {
+    pub fn begin_draining(&self) {
         self.draining.cancel();
     }
 
@@ -38,7 +38,7 @@ impl Shutdown {
 
     /// Returns the time over which sessions are closed.
     #[must_use]
-    pub fn drain_time(&self) -> Duration {
+    pub fn drain_duration(&self) -> Duration {
         self.drain
     }
 
@@ -47,7 +47,7 @@ impl Shutdown {
         self.closing.cancelled().await;
     }
 
-    pub fn stop_accepting(&self) {
+    pub fn begin_closing(&self) {
         self.closing.cancel();
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use lineside_http::Refusal;
 use lineside_http::blocking::run_blocking;
 use lineside_hub::Epoch;
-use lineside_ingest::siri_output::{ConsumerPosition, SiriOutput};
+use lineside_ingest::siri_output::{ConsumerReadPosition, SiriOutput};
 use lineside_sync::UnixMillis;
 use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 use xxhash_rust::xxh3::xxh3_128;
@@ -97,7 +97,7 @@ impl Default for SiriReplyCache {
             requestors: LoadingCache::new(REQUESTOR_LIMITS, |requestor, known| {
                 requestor.id.len()
                     + requestor.query.size_bytes()
-                    + known.len() * size_of::<(Epoch, ConsumerPosition)>()
+                    + known.len() * size_of::<(Epoch, ConsumerReadPosition)>()
                     + OVERHEAD
             }),
         }
@@ -115,8 +115,8 @@ impl std::fmt::Debug for SiriReplyCache {
 impl SiriReplyCache {
     /// Evicts expired entries. `now` is the clock's monotonic time.
     pub(crate) fn evict_expired(&self, now: Duration) {
-        self.answers.sweep_aged(now);
-        self.requestors.sweep_aged(now);
+        self.answers.remove_aged_entries(now);
+        self.requestors.remove_aged_entries(now);
     }
 
     /// Returns the reply to a query, built once for all requests at this state, off the socket threads.
@@ -136,7 +136,7 @@ impl SiriReplyCache {
             snapshot: snapshot.reply_cache_key(),
         };
         let make = async || {
-            let permit = siri.admission().permit_large_reply().ok_or(Refusal::Busy)?;
+            let permit = siri.admission().acquire_large_reply_permit().ok_or(Refusal::Busy)?;
             let snapshot = snapshot.clone();
             run_blocking(move || {
                 let _permit = permit;
@@ -148,12 +148,12 @@ impl SiriReplyCache {
             })
             .await
         };
-        self.answers.load(Arc::new(key), make).await
+        self.answers.get_or_load(Arc::new(key), make).await
     }
 
     /// Returns a requestor's position; empty at its first request.
     pub(super) fn find_requestor_position(&self, requestor: &Arc<Requestor>) -> ConsumerPositions {
-        self.requestors.pin().get(requestor).cloned().unwrap_or_default()
+        self.requestors.pin_for_reading().get(requestor).cloned().unwrap_or_default()
     }
 
     /// Stores a requestor's position after a reply.

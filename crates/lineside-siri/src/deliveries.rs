@@ -16,8 +16,9 @@ use lineside_hub::Epoch;
 use lineside_ingest::Record;
 use lineside_ingest::limits::BOARD_TICK;
 use lineside_ingest::siri_output::{
-    ConsumerPosition, RecordSelection, SiriElements, SiriOutput, VEHICLE_VALID_FOR, VisitQuery,
-    find_stop_visits, list_lines, list_stop_points, select_new_records, select_records_after, size,
+    ConsumerReadPosition, EncodedSiriElements, RecordSelection, SiriOutput, VEHICLE_VALID_FOR,
+    VisitQuery, find_stop_visits, list_annotated_lines, list_annotated_stop_points,
+    select_new_records, select_records_after, size,
 };
 use lineside_sync::UnixMillis;
 use xxhash_rust::xxh3::Xxh3;
@@ -32,7 +33,7 @@ const VERSION: &str = "2.1";
 pub(super) const PRODUCER: &str = "lineside";
 
 /// A consumer's position: for each network the number of the last record that it received, and the preview horizon.
-pub(super) type ConsumerPositions = Vec<(Epoch, ConsumerPosition)>;
+pub(super) type ConsumerPositions = Vec<(Epoch, ConsumerReadPosition)>;
 
 /// `ShortestPossibleCycle`: the interval at which there may be changes.
 const CYCLE: DurationSeconds = DurationSeconds(BOARD_TICK.as_secs() as i32);
@@ -227,14 +228,14 @@ fn select_records<'a>(
     let mut records_left = elements_max;
     for seen in &snapshot.networks {
         let before = known.iter().find(|(epoch, _)| *epoch == seen.epoch);
-        let before = before.map_or(ConsumerPosition::default(), |(_, before)| *before);
+        let before = before.map_or(ConsumerReadPosition::default(), |(_, before)| *before);
         let now = seen.now.unix_seconds();
         let selection =
             select_records_after(&seen.state, service, &filter, now, before, records_left);
         records_left = records_left.saturating_sub(selection.records.len());
         all.has_more |= selection.has_more;
         let RecordSelection { up_to: number, horizon, .. } = selection;
-        all.positions.push((seen.epoch, ConsumerPosition { number, horizon }));
+        all.positions.push((seen.epoch, ConsumerReadPosition { number, horizon }));
         all.records.push(selection.records);
     }
     Ok(all)
@@ -248,11 +249,11 @@ fn deliver_records(
     selected: SelectedRecords<'_>,
     bytes_max: usize,
 ) -> Option<DeliveredRecords> {
-    let mut elements = SiriElements::default();
+    let mut elements = EncodedSiriElements::default();
     let mut bytes_left = bytes_max;
     for (seen, records) in snapshot.networks.iter().zip(selected.records) {
         for record in records {
-            bytes_left = bytes_left.checked_sub(elements.push_record(&seen.state, record))?;
+            bytes_left = bytes_left.checked_sub(elements.encode_record(&seen.state, record))?;
         }
     }
     let head = delivery_head(snapshot, query.message_ref.as_deref());
@@ -295,7 +296,7 @@ pub(super) fn hash_record_ids(
 fn delivery_from_elements(
     snapshot: &SiriSnapshot,
     service: SiriOutput,
-    elements: SiriElements,
+    elements: EncodedSiriElements,
     head: CommonDeliveryFields,
 ) -> ServiceDelivery {
     let mut delivery = ServiceDelivery::default();
@@ -409,7 +410,7 @@ fn build_lines_delivery(
     query: &SiriQuery,
 ) -> Result<LinesDelivery, SiriFault> {
     let filter = query.resolve_references(snapshot)?;
-    let all = snapshot.network_states().flat_map(|state| list_lines(state, &filter));
+    let all = snapshot.network_states().flat_map(|state| list_annotated_lines(state, &filter));
     let annotated_line_refs = collect_or_too_many_fault(all, "lines")?;
     Ok(LinesDelivery { head: delivery_head(snapshot, None), annotated_line_refs })
 }
@@ -419,7 +420,8 @@ fn build_stop_points_delivery(
     query: &SiriQuery,
 ) -> Result<StopPointsDelivery, SiriFault> {
     let filter = query.resolve_references(snapshot)?;
-    let all = snapshot.network_states().flat_map(|state| list_stop_points(state, &filter));
+    let all =
+        snapshot.network_states().flat_map(|state| list_annotated_stop_points(state, &filter));
     let annotated_stop_point_refs = collect_or_too_many_fault(all, "stops")?;
     Ok(StopPointsDelivery { head: delivery_head(snapshot, None), annotated_stop_point_refs })
 }
@@ -473,7 +475,7 @@ pub(super) fn fault_delivery(
     let head = fault_delivery_head(snapshot, query.message_ref.as_deref(), fault);
     let delivery = match subject {
         QuerySubject::Records(service) => {
-            delivery_from_elements(snapshot, service, SiriElements::default(), head)
+            delivery_from_elements(snapshot, service, EncodedSiriElements::default(), head)
         }
         QuerySubject::Visits | QuerySubject::Lines | QuerySubject::StopPoints => {
             let visits = StopMonitoringDelivery { head, ..Default::default() };

@@ -55,8 +55,10 @@ impl SiriEncoding {
         preferences: &ReplyPreferences,
     ) -> Response {
         let kind = self.content_type();
-        let coding = preferences.coding();
-        let name = coding.header_name().filter(|_| encoding::is_worth_compressing(&kind, &body));
+        let coding = preferences.preferred_coding();
+        let name = coding
+            .content_encoding_value()
+            .filter(|_| encoding::is_worth_compressing(&kind, &body));
         let mut response = match name {
             Some(_) => {
                 self.build_uncached_reply(status, encoding::encode_body(&body, coding).await)

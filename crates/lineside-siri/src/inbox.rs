@@ -16,7 +16,7 @@ use lineside_http::errors::{Problem, Refusal};
 use lineside_http::limits::{self, SIRI_DELIVERY_BYTES_MAX};
 use lineside_http::parameters::QueryParameters;
 use lineside_ingest::DeliveryError;
-use lineside_sync::real_time::run_within;
+use lineside_sync::real_time::run_with_timeout;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -68,7 +68,7 @@ async fn read_message_body(
         loop {
             let silence = limits::CALL_TIMEOUT;
             let next = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
-            let Some(piece) = run_within(silence, next).await else {
+            let Some(piece) = run_with_timeout(silence, next).await else {
                 let silence = silence.as_secs();
                 return Err(bad(format!("received nothing more for {silence} s")));
             };
@@ -89,7 +89,7 @@ async fn read_message_body(
     let longest = limits::SIRI_DELIVERY_TIMEOUT;
     let too_long =
         || bad(format!("the message was not complete within {} min", longest.as_secs() / 60));
-    run_within(longest, all).await.ok_or_else(too_long)?
+    run_with_timeout(longest, all).await.ok_or_else(too_long)?
 }
 
 /// Receives a delivery from a SIRI producer
@@ -118,10 +118,10 @@ async fn receive_delivery(
     request: Request,
 ) -> Result<Response, Refusal> {
     // A request without a valid key learns nothing, not even that a feed exists, and its body is not read.
-    let mut keys = parameters.all_values("key");
+    let mut keys = parameters.values_of("key");
     let (Some(key), None) = (keys.next(), keys.next()) else { return Err(Refusal::UnknownPath) };
     let inbox = siri.ingest().find_feed(&feed).and_then(|feed| feed.inbox());
-    let inbox = inbox.filter(|inbox| inbox.accepts_key(key)).ok_or(Refusal::UnknownPath)?;
+    let inbox = inbox.filter(|inbox| inbox.is_inbox_key(key)).ok_or(Refusal::UnknownPath)?;
     let is_encoded =
         |value: &http::HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"identity");
     if request.headers().get(header::CONTENT_ENCODING).is_some_and(is_encoded) {
@@ -139,11 +139,11 @@ async fn receive_delivery(
     }
     // A body of unknown length reserves the maximum.
     let reservation =
-        inbox.reserve_bytes(declared.upper().unwrap_or(SIRI_DELIVERY_BYTES_MAX as u64));
+        inbox.reserve_space(declared.upper().unwrap_or(SIRI_DELIVERY_BYTES_MAX as u64));
     let reservation = reservation.map_err(|_| Refusal::Busy)?;
     let body = read_message_body(request.into_body(), too_large).await?;
     let acknowledged = acknowledge_data_ready(&siri, &body);
-    match inbox.enqueue_delivery(body, reservation) {
+    match inbox.queue_delivery_in_space(body, reservation) {
         Ok(()) => Ok(acknowledged.unwrap_or_else(|| StatusCode::OK.into_response())),
         Err(DeliveryError::Full) => Err(Refusal::Busy),
         Err(DeliveryError::WrongKey) => Err(Refusal::UnknownPath),

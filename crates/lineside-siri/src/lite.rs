@@ -186,8 +186,8 @@ pub(super) async fn reply_with_cached_message(
         return encoding.build_uncached_reply(SiriFault::STATUS, answer.bytes);
     }
     Representation::with_hash(encoding.content_type(), answer.bytes, answer.hash)
-        .modified_at(Some(snapshot.at), siri.now())
-        .fresh_for(snapshot.fresh_for)
+        .with_modified_time(Some(snapshot.at), siri.now())
+        .with_freshness(snapshot.fresh_for)
         .into_reply(preferences, siri)
         .await
 }

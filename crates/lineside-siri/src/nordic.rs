@@ -108,7 +108,7 @@ async fn reply_to_query(
         return Ok(reply_with_query_fault(&snapshot, subject, &fault, encoding));
     }
     query.set_vehicle_message_identifier(&snapshot, subject);
-    match parameters.find_ignoring_case("requestorId") {
+    match parameters.find_value_ignoring_case("requestorId") {
         None => {
             let answer = siri
                 .reply_cache()
@@ -145,7 +145,7 @@ async fn reply_with_changes(
 ) -> Result<Response, Refusal> {
     let (service, requestor) = (requestor.service, Arc::new(requestor));
     let known = siri.reply_cache().find_requestor_position(&requestor);
-    let permit = siri.admission().permit_large_reply().ok_or(Refusal::Busy)?;
+    let permit = siri.admission().acquire_large_reply_permit().ok_or(Refusal::Busy)?;
     let answer = run_blocking(move || {
         let _permit = permit;
         let delivered = deliveries::find_records_after_position(
@@ -173,7 +173,7 @@ async fn reply_with_changes(
     match answer.await? {
         Ok((body, known)) => {
             // A HEAD request delivers no changes.
-            if preferences.wants_body() {
+            if preferences.has_reply_body() {
                 siri.reply_cache().store_requestor_position(requestor, known);
             }
             Ok(encoding.build_uncached_reply(StatusCode::OK, body))

@@ -11,7 +11,7 @@ use lineside_http::limits::{SIRI_PREVIEW_MAX, SIRI_REF_BYTES_MAX, SIRI_REFS_MAX,
 use lineside_http::parameters::QueryParameters;
 use lineside_ingest::NetworkState;
 use lineside_ingest::siri_output::{
-    RecordFilter, RefError, RefKind, ResolvedRef, SiriOutput, is_ref_known, resolve_ref,
+    RecordFilter, RefKind, ResolveRefError, ResolvedRef, SiriOutput, is_ref_known, resolve_ref,
 };
 
 use super::fault::SiriFault;
@@ -55,7 +55,7 @@ impl SiriQuery {
         let texts = |name| parse_text_values(parameters, name);
         let text = |name| texts(name).map(|texts| texts.into_iter().next());
         let number = |name: &str| {
-            let text = parameters.find_ignoring_case(name);
+            let text = parameters.find_value_ignoring_case(name);
             let number = text.map(|text| text.parse::<u32>().map_err(|_| text)).transpose();
             number.map_err(|text| {
                 SiriFault::invalid_value(format!("{name}: {text:?} is not a whole number"))
@@ -177,7 +177,7 @@ impl SiriQuery {
             self.datasets.is_empty() || self.datasets.iter().any(|feed| state.has_feed(feed))
         };
         match resolve_ref(snapshot.network_states().filter(is_requested), kind, text) {
-            Err(RefError::Unknown) => find_reference(snapshot, kind, text),
+            Err(ResolveRefError::Unknown) => find_reference(snapshot, kind, text),
             found => found.map_err(|fault| reference_fault(fault, kind, text)),
         }
     }
@@ -203,7 +203,7 @@ fn clamp_preview(preview: DurationSeconds) -> Duration {
 
 /// Returns all non-empty values of a parameter, if none exceeds the length of an id.
 fn parse_text_values(parameters: &QueryParameters, name: &str) -> Result<Vec<String>, SiriFault> {
-    let values = parameters.all_ignoring_case(name).filter(|value| !value.trim().is_empty());
+    let values = parameters.values_ignoring_case(name).filter(|value| !value.trim().is_empty());
     check_text_limits(name, values.map(|value| value.trim().to_owned()).collect())
 }
 
@@ -230,7 +230,9 @@ fn split_comma_separated(name: &str, texts: &[String]) -> Result<Vec<String>, Si
 fn parse_preview_interval(
     parameters: &QueryParameters,
 ) -> Result<Option<DurationSeconds>, SiriFault> {
-    let Some(text) = parameters.find_ignoring_case("PreviewInterval") else { return Ok(None) };
+    let Some(text) = parameters.find_value_ignoring_case("PreviewInterval") else {
+        return Ok(None);
+    };
     let span = DurationSeconds::parse(text).filter(|span| span.0 >= 0);
     let fault = || {
         SiriFault::invalid_value(format!(
@@ -241,7 +243,7 @@ fn parse_preview_interval(
 }
 
 fn parse_start_time(parameters: &QueryParameters) -> Result<Option<SiriTime>, SiriFault> {
-    let Some(text) = parameters.find_ignoring_case("StartTime") else { return Ok(None) };
+    let Some(text) = parameters.find_value_ignoring_case("StartTime") else { return Ok(None) };
     // An unencoded plus arrives as a space.
     let time = SiriTime::parse_with_offset(&text.replace(' ', "+"));
     let fault = || {
@@ -270,11 +272,13 @@ fn reference_kind_name(kind: RefKind) -> &'static str {
     }
 }
 
-fn reference_fault(fault: RefError, kind: RefKind, text: &str) -> SiriFault {
+fn reference_fault(fault: ResolveRefError, kind: RefKind, text: &str) -> SiriFault {
     let name = reference_kind_name(kind);
     match fault {
-        RefError::Unknown => SiriFault::bad_reference(format!("{name} {text:?} does not exist")),
-        RefError::Ambiguous(feeds) => {
+        ResolveRefError::Unknown => {
+            SiriFault::bad_reference(format!("{name} {text:?} does not exist"))
+        }
+        ResolveRefError::Ambiguous(feeds) => {
             let choices: Vec<String> = feeds.iter().map(|feed| format!("{feed}:{text}")).collect();
             let choices = choices.join(" or ");
             SiriFault::bad_reference(format!("several feeds have a {name} {text:?}: use {choices}"))

@@ -25,7 +25,7 @@ use lineside_http::parameters::QueryParameters;
 use lineside_http::proxies::PeerAddress;
 use lineside_http::reply::ReplyPreferences;
 use lineside_ingest::siri_output::SiriOutput;
-use lineside_sync::real_time::run_within;
+use lineside_sync::real_time::run_with_timeout;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -88,7 +88,7 @@ async fn post_siri_request(
         Ok(read) => read,
         Err(fault) => return Ok(reply_with_fault(&snapshot, encoding, &fault)),
     };
-    let permit = siri.admission().permit_large_reply().ok_or(Refusal::Busy)?;
+    let permit = siri.admission().acquire_large_reply_permit().ok_or(Refusal::Busy)?;
     let (status, body) = run_blocking(move || {
         let _permit = permit;
         let snapshot = &snapshot;
@@ -123,7 +123,7 @@ impl ParsedPostRequest {
         snapshot: &SiriSnapshot,
         request: Request,
     ) -> Result<Result<Self, Response>, Refusal> {
-        let body = run_within(limits::CALL_TIMEOUT, Bytes::from_request(request, siri)).await;
+        let body = run_with_timeout(limits::CALL_TIMEOUT, Bytes::from_request(request, siri)).await;
         let Some(Ok(body)) = body else {
             let fault = SiriFault::invalid_value(format!(
                 "the request is larger than {SIRI_REQUEST_BYTES_MAX} bytes or incomplete"

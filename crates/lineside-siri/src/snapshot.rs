@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_formats::siri::SiriTime;
-use lineside_http::lookup::network_fresh_for;
+use lineside_http::lookup::time_until_network_poll;
 use lineside_hub::Epoch;
 use lineside_ingest::NetworkState;
 use lineside_ingest::limits::BOARD_TICK;
@@ -36,13 +36,13 @@ impl SiriSnapshot {
     /// Captures all networks. Times are rounded to steps, so that all requests within a step get the same reply.
     pub(super) fn capture_networks(siri: &SiriService) -> Self {
         let networks = siri.ingest().networks();
-        let fresh_for = networks.iter().map(|network| network_fresh_for(siri, network)).min();
+        let fresh_for = networks.iter().map(|network| time_until_network_poll(siri, network)).min();
         let networks: Vec<NetworkSnapshot> = networks
             .iter()
             .map(|network| NetworkSnapshot {
                 epoch: network.epoch(),
                 state: network.state(),
-                now: round_time_to_step(network.data_now()),
+                now: round_time_to_step(network.data_time_now()),
             })
             .collect();
         // A reply is not older than the data in it.

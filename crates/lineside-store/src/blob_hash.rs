@@ -26,7 +26,7 @@ impl BlobHash {
         }
         let mut hash = [0; HASH_BYTES];
         for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = parse_nibble(pair[0])? << 4 | parse_nibble(pair[1])?;
+            *byte = parse_hex_digit(pair[0])? << 4 | parse_hex_digit(pair[1])?;
         }
         Some(BlobHash(hash))
     }
@@ -41,7 +41,7 @@ impl BlobHash {
     }
 }
 
-fn parse_nibble(digit: u8) -> Option<u8> {
+fn parse_hex_digit(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),

@@ -33,9 +33,9 @@ mod writer;
 
 pub use blob_hash::BlobHash;
 pub use error::StoreError;
-pub use store::{NumberedEdit, OverrideEdit, Store, StoreMetrics};
+pub use store::{FeedOverrideEdit, NumberedOverrideEdit, Store, StoreMetrics};
 pub use tables::{
-    delays::DelayRow,
+    delays::DelayCountRow,
     notification::NotificationRow,
     reports::{ReportRow, ReportSummaryRow},
     retention::RetentionPolicy,

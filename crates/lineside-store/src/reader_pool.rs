@@ -18,7 +18,7 @@ use crate::{limits::READERS_MAX, schema};
 
 /// The connections; each is lent to one reader at a time.
 #[derive(Debug)]
-pub(crate) struct ReaderPool {
+pub(crate) struct ReadConnectionPool {
     path: PathBuf,
     is_read_only: Arc<AtomicBool>,
     state: Mutex<PoolState>,
@@ -34,13 +34,13 @@ struct PoolState {
 
 /// A lent connection, which is returned even if its reader panics.
 struct PooledConnection<'a> {
-    readers: &'a ReaderPool,
+    readers: &'a ReadConnectionPool,
     connection: Option<(Connection, bool)>,
 }
 
-impl ReaderPool {
-    pub(crate) fn new(path: &Path, is_read_only: Arc<AtomicBool>) -> ReaderPool {
-        ReaderPool {
+impl ReadConnectionPool {
+    pub(crate) fn new(path: &Path, is_read_only: Arc<AtomicBool>) -> ReadConnectionPool {
+        ReadConnectionPool {
             path: path.to_owned(),
             is_read_only,
             state: Mutex::default(),
@@ -53,26 +53,26 @@ impl ReaderPool {
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
-        let mut loan = self.lend_connection();
+        let mut loan = self.acquire_connection();
         let is_read_only = self.is_read_only.load(Ordering::Acquire);
         // A connection from the read-only phase does not see later writes.
         let known =
             loan.connection.take().filter(|(_, was_read_only)| *was_read_only == is_read_only);
         let connection = match known {
             Some((connection, _)) => connection,
-            None if is_read_only => schema::open_immutable(&self.path)?,
-            None => schema::open_reader(&self.path)?,
+            None if is_read_only => schema::open_immutable_connection(&self.path)?,
+            None => schema::open_read_connection(&self.path)?,
         };
         let (connection, _) = loan.connection.insert((connection, is_read_only));
         read(connection)
     }
 
     /// Closes the idle connections.
-    pub(crate) fn close_idle(&self) {
+    pub(crate) fn close_idle_connections(&self) {
         self.state.lock().idle.clear();
     }
 
-    fn lend_connection(&self) -> PooledConnection<'_> {
+    fn acquire_connection(&self) -> PooledConnection<'_> {
         let mut state = self.state.lock();
         self.returned.wait_while(&mut state, |lent| lent.n_lent >= READERS_MAX);
         state.n_lent += 1;

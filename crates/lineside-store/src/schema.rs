@@ -204,8 +204,8 @@ pub(crate) fn open_or_create(
     let made = OpenOptions::new().create(true).append(true).mode(MODE).open(path);
     made.map_err(|error| StoreError::from_io(path, &error))?;
     let fails = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
-    let mut connection = open_writer(path, BUSY).map_err(fails)?;
-    let found = read_version(&connection).map_err(fails)?;
+    let mut connection = open_write_connection(path, BUSY).map_err(fails)?;
+    let found = read_schema_version(&connection).map_err(fails)?;
     // This check comes before any change, because the newer program may be used again.
     if found > latest_version() {
         return Err(StoreError::Newer { path: path.to_owned(), found, known: latest_version() });
@@ -213,20 +213,20 @@ pub(crate) fn open_or_create(
     if found == 0 {
         begin()?;
     }
-    prepare_tables(&mut connection, found).map_err(fails)?;
+    enable_wal_and_migrate(&mut connection, found).map_err(fails)?;
     Ok(connection)
 }
 
 /// Opens a file for writing that was read-only when the store was opened.
 pub(crate) fn reopen_for_writing(path: &Path) -> rusqlite::Result<Connection> {
-    let mut connection = open_writer(path, BUSY)?;
-    let found = read_version(&connection)?;
-    prepare_tables(&mut connection, found)?;
+    let mut connection = open_write_connection(path, BUSY)?;
+    let found = read_schema_version(&connection)?;
+    enable_wal_and_migrate(&mut connection, found)?;
     Ok(connection)
 }
 
 /// Switches to WAL, and migrates the tables to the latest version.
-fn prepare_tables(connection: &mut Connection, found: i64) -> rusqlite::Result<()> {
+fn enable_wal_and_migrate(connection: &mut Connection, found: i64) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     migrate_tables(connection, found)
 }
@@ -237,7 +237,7 @@ pub(crate) fn is_readable_without_wal(path: &Path) -> bool {
     let mut wal = OsString::from(path);
     wal.push("-wal");
     let has_wal = fs::metadata(wal).is_ok_and(|wal| wal.len() > 0);
-    let found = || read_version(&open_immutable(path)?);
+    let found = || read_schema_version(&open_immutable_connection(path)?);
     !has_wal && found().is_ok_and(|found| (1..=latest_version()).contains(&found))
 }
 
@@ -246,14 +246,14 @@ pub(crate) fn is_readable_without_wal(path: &Path) -> bool {
 ///
 /// # Errors
 /// Returns an error if the rows cannot be written.
-pub(crate) fn merge_wal(path: &Path) -> rusqlite::Result<()> {
-    let connection = open_writer(path, BUSY)?;
+pub(crate) fn checkpoint_wal(path: &Path) -> rusqlite::Result<()> {
+    let connection = open_write_connection(path, BUSY)?;
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 /// Opens the existing file for writing. `busy` is the timeout for locks of other writers.
-pub(crate) fn open_writer(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
+pub(crate) fn open_write_connection(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(busy)?;
@@ -263,14 +263,14 @@ pub(crate) fn open_writer(path: &Path, busy: Duration) -> rusqlite::Result<Conne
 }
 
 /// Opens the file read-only.
-pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn open_read_connection(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(path, flags)
 }
 
 /// Opens the file read-only, without the files that SQLite would create next to it, for which a full disk has no room.
 /// The connection does not see later writes.
-pub(crate) fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn open_immutable_connection(path: &Path) -> rusqlite::Result<Connection> {
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_bytes() {
         match byte {
@@ -287,7 +287,7 @@ pub(crate) fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(uri, flags)
 }
 
-fn read_version(connection: &Connection) -> rusqlite::Result<i64> {
+fn read_schema_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 

@@ -15,23 +15,23 @@ use crate::schema;
 
 /// A file that is opened for writing as soon as possible.
 #[derive(Debug)]
-pub(crate) struct WritableFile {
+pub(crate) struct LazyWriteConnection {
     path: PathBuf,
     connection: Option<Connection>,
     /// True if readers have to work without the files next to it.
     is_read_only: Arc<AtomicBool>,
 }
 
-impl WritableFile {
+impl LazyWriteConnection {
     pub(crate) fn new(
         path: &Path,
         connection: Option<Connection>,
         is_read_only: Arc<AtomicBool>,
-    ) -> WritableFile {
-        WritableFile { path: path.to_owned(), connection, is_read_only }
+    ) -> LazyWriteConnection {
+        LazyWriteConnection { path: path.to_owned(), connection, is_read_only }
     }
 
-    pub(crate) fn file_path(&self) -> &Path {
+    pub(crate) fn database_path(&self) -> &Path {
         &self.path
     }
 
@@ -39,7 +39,7 @@ impl WritableFile {
     ///
     /// # Errors
     /// Returns an error if the file still cannot be opened.
-    pub(crate) fn ensure_open(&mut self) -> rusqlite::Result<&mut Connection> {
+    pub(crate) fn get_or_open_connection(&mut self) -> rusqlite::Result<&mut Connection> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => {

@@ -2,13 +2,16 @@
 
 use std::sync::mpsc::SyncSender;
 
-use lineside_model::{CacheValidators, FeedId, FeedState, PollRecord, ServedContent, SnapshotKey};
+use lineside_model::{
+    CacheValidators, FeedId, FeedState, PollRecord, ServedContentFreshness, SnapshotKey,
+};
 use lineside_sync::UnixMillis;
 
 use crate::{
     blob_hash::BlobHash,
     tables::{
-        delays::DelayRow, notification::NotificationRow, reports::ReportRow, snapshots::SnapshotRow,
+        delays::DelayCountRow, notification::NotificationRow, reports::ReportRow,
+        snapshots::SnapshotRow,
     },
 };
 
@@ -17,7 +20,7 @@ pub(crate) enum WriteRequest {
     /// A poll has ended.
     Poll { feed: FeedId, poll: PollRecord },
     /// A feed was paused and serves this content.
-    Pause { feed: FeedId, at: UnixMillis, serving: ServedContent },
+    Pause { feed: FeedId, at: UnixMillis, serving: ServedContentFreshness },
     /// The state of a feed changed.
     State { feed: FeedId, state: FeedState, reason: String, since: UnixMillis },
     /// Saved snapshots, whose blobs are on the disk. The reply has the replaced blobs. A failure is not retried,
@@ -34,7 +37,7 @@ pub(crate) enum WriteRequest {
     /// A report on a version of a feed's data.
     Report(ReportRow),
     /// Delay counts of a quarter of an hour.
-    Delays(Vec<DelayRow>),
+    Delays(Vec<DelayCountRow>),
     /// Notifies the sender once all earlier requests are on the disk.
     Flush(SyncSender<()>),
 }

@@ -20,14 +20,14 @@ use crate::{
     error::is_transient_sqlite_error,
     limits::{BATCH_MAX, HEARTBEAT, PURGE_INTERVAL, RETRY},
     tables::{
-        delays::{self, DelayRow},
-        life::{insert_life, touch_life},
+        delays::{self, DelayCountRow},
+        life::{insert_server_run, update_server_last_seen},
         notification,
         reports::{self, ReportRow},
-        retention::{RetentionPolicy, purge_expired},
+        retention::{RetentionPolicy, delete_expired_rows},
         snapshots::{self, SnapshotRow},
     },
-    writable_file::WritableFile,
+    writable_file::LazyWriteConnection,
     write_request::WriteRequest,
 };
 
@@ -46,7 +46,7 @@ pub(crate) struct WriterCounters {
 /// The state of the writing thread.
 #[derive(Debug)]
 pub(crate) struct DatabaseWriter {
-    file: WritableFile,
+    file: LazyWriteConnection,
     clock: Arc<dyn Clock>,
     retention: RetentionPolicy,
     counts: Arc<WriterCounters>,
@@ -70,8 +70,8 @@ impl DatabaseWriter {
     ///
     /// # Errors
     /// Returns an error if the write fails permanently.
-    pub(crate) fn open_and_record_start(
-        file: WritableFile,
+    pub(crate) fn open_and_record_server_start(
+        file: LazyWriteConnection,
         clock: Arc<dyn Clock>,
         retention: RetentionPolicy,
         counts: Arc<WriterCounters>,
@@ -89,42 +89,42 @@ impl DatabaseWriter {
             seen: now,
             purged: None,
         };
-        match writer.record_start() {
-            Err(error) if is_transient_sqlite_error(&error) => writer.note_failure(&error),
+        match writer.record_server_start() {
+            Err(error) if is_transient_sqlite_error(&error) => writer.count_and_log_failure(&error),
             started => started?,
         }
         Ok(writer)
     }
 
-    fn record_start(&mut self) -> rusqlite::Result<()> {
-        let transaction = self.file.ensure_open()?.transaction()?;
-        let server_run = insert_life(&transaction, self.started_at)?;
+    fn record_server_start(&mut self) -> rusqlite::Result<()> {
+        let transaction = self.file.get_or_open_connection()?.transaction()?;
+        let server_run = insert_server_run(&transaction, self.started_at)?;
         transaction.commit()?;
         _ = self.server_run.set(server_run);
         Ok(())
     }
 
     /// Returns the row of this run of the server, once it is written.
-    pub(crate) fn life_row(&self) -> Arc<OnceLock<i64>> {
+    pub(crate) fn server_run_id(&self) -> Arc<OnceLock<i64>> {
         Arc::clone(&self.server_run)
     }
 
     /// Writes requests until the queue is closed, and then the rest.
-    pub(crate) fn run_until_closed(mut self, requests: &Receiver<WriteRequest>) {
+    pub(crate) fn write_until_queue_closed(mut self, requests: &Receiver<WriteRequest>) {
         let mut batch = Vec::new();
         loop {
-            let is_end = gather_batch(requests, &mut batch);
+            let is_end = receive_batch(requests, &mut batch);
             let now = self.clock.wall_time();
             let is_due = is_end || now.duration_since(self.seen) >= HEARTBEAT;
             if batch.is_empty() && !is_due {
-                self.purge_expired(now);
+                self.delete_expired_rows_if_due(now);
             } else if self.write_batch(&mut batch, now) {
                 if is_end {
                     return;
                 }
-                self.purge_expired(now);
+                self.delete_expired_rows_if_due(now);
             } else if is_end || self.counts.is_closing.load(Ordering::Relaxed) {
-                self.drop_batch(&mut batch);
+                self.discard_batch_as_lost(&mut batch);
                 return;
             } else {
                 thread::park_timeout(RETRY);
@@ -137,10 +137,12 @@ impl DatabaseWriter {
         match self.commit_batch(batch, now) {
             Ok(mut replaced_blobs) => {
                 self.seen = now;
-                self.counts.written.fetch_add(count_records(batch), Ordering::Relaxed);
-                self.note_size();
+                self.counts
+                    .written
+                    .fetch_add(count_polls_states_and_reports(batch), Ordering::Relaxed);
+                self.update_file_size_counter();
                 if self.counts.is_failing.swap(false, Ordering::Relaxed) {
-                    tracing::info!(file = %self.file.file_path().display(), "writing the file succeeds again");
+                    tracing::info!(file = %self.file.database_path().display(), "writing the file succeeds again");
                 }
                 for request in batch.drain(..) {
                     // The sender may have given up.
@@ -159,29 +161,29 @@ impl DatabaseWriter {
             Err(error) => {
                 // Rows that the failed transaction created do not exist.
                 self.feeds.clear();
-                self.note_failure(&error);
-                refuse_snapshots(batch, &error);
+                self.count_and_log_failure(&error);
+                fail_snapshot_requests(batch, &error);
                 if !is_transient_sqlite_error(&error) {
-                    self.drop_batch(batch);
+                    self.discard_batch_as_lost(batch);
                 }
                 false
             }
         }
     }
 
-    fn note_failure(&self, error: &rusqlite::Error) {
+    fn count_and_log_failure(&self, error: &rusqlite::Error) {
         self.counts.failures.fetch_add(1, Ordering::Relaxed);
         if !self.counts.is_failing.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                file = %self.file.file_path().display(), %error,
+                file = %self.file.database_path().display(), %error,
                 "writing the file failed; polling and serving continue, but history is not \
                 recorded until writing succeeds"
             );
         }
     }
 
-    fn drop_batch(&self, batch: &mut Vec<WriteRequest>) {
-        self.counts.lost.fetch_add(count_records(batch), Ordering::Relaxed);
+    fn discard_batch_as_lost(&self, batch: &mut Vec<WriteRequest>) {
+        self.counts.lost.fetch_add(count_polls_states_and_reports(batch), Ordering::Relaxed);
         batch.clear();
     }
 
@@ -194,29 +196,29 @@ impl DatabaseWriter {
         let mut replaced_blobs = VecDeque::new();
         let synchronous =
             if batch.iter().any(WriteRequest::must_be_durable) { "FULL" } else { "NORMAL" };
-        let connection = self.file.ensure_open()?;
+        let connection = self.file.get_or_open_connection()?;
         connection.pragma_update(None, "synchronous", synchronous)?;
         let transaction = connection.transaction()?;
         let server_run = match self.server_run.get() {
             Some(server_run) => *server_run,
-            None => insert_life(&transaction, self.started_at)?,
+            None => insert_server_run(&transaction, self.started_at)?,
         };
         for request in batch {
             match request {
                 WriteRequest::Poll { feed, poll } => {
-                    let feed = feed_number(&transaction, &mut self.feeds, feed)?;
+                    let feed = find_or_insert_feed_id(&transaction, &mut self.feeds, feed)?;
                     insert_poll(&transaction, feed, poll)?;
-                    insert_bins(&transaction, feed, |span| PollBin::from_poll(poll, span))?;
+                    add_to_current_bins(&transaction, feed, |span| PollBin::from_poll(poll, span))?;
                 }
                 WriteRequest::Pause { feed, at, serving } => {
-                    let feed = feed_number(&transaction, &mut self.feeds, feed)?;
-                    insert_bins(&transaction, feed, |span| {
+                    let feed = find_or_insert_feed_id(&transaction, &mut self.feeds, feed)?;
+                    add_to_current_bins(&transaction, feed, |span| {
                         PollBin::from_pause(*at, *serving, span)
                     })?;
                 }
                 WriteRequest::State { feed, state, reason, since } => {
-                    let feed = feed_number(&transaction, &mut self.feeds, feed)?;
-                    insert_incident(&transaction, feed, *state, reason, *since)?;
+                    let feed = find_or_insert_feed_id(&transaction, &mut self.feeds, feed)?;
+                    insert_incident_ending_previous(&transaction, feed, *state, reason, *since)?;
                 }
                 WriteRequest::Snapshots { rows, .. } => {
                     // A new version may exceed the maximum number.
@@ -228,19 +230,19 @@ impl DatabaseWriter {
                     )?);
                 }
                 WriteRequest::Confirmed { key, at, validators } => {
-                    let feed = feed_number(&transaction, &mut self.feeds, &key.feed)?;
-                    snapshots::confirm_row(&transaction, feed, key, *at, validators)?;
+                    let feed = find_or_insert_feed_id(&transaction, &mut self.feeds, &key.feed)?;
+                    snapshots::record_not_modified(&transaction, feed, key, *at, validators)?;
                 }
                 WriteRequest::Forgotten(key) => {
-                    let feed = feed_number(&transaction, &mut self.feeds, &key.feed)?;
-                    snapshots::delete_row(&transaction, feed, &key.file)?;
+                    let feed = find_or_insert_feed_id(&transaction, &mut self.feeds, &key.feed)?;
+                    snapshots::delete_snapshot_row(&transaction, feed, &key.file)?;
                 }
                 WriteRequest::Feeds(feeds) => {
-                    snapshots::retain_feeds(&transaction, feeds, now)?;
+                    snapshots::delete_rows_of_removed_feeds(&transaction, feeds, now)?;
                     self.configured = Some(feeds.clone());
                 }
                 WriteRequest::Notification(row) => {
-                    let feed = feed_number(&transaction, &mut self.feeds, &row.feed)?;
+                    let feed = find_or_insert_feed_id(&transaction, &mut self.feeds, &row.feed)?;
                     notification::upsert_row(&transaction, feed, row)?;
                 }
                 WriteRequest::Report(row) => upsert_report(&transaction, &mut self.feeds, row)?,
@@ -248,32 +250,31 @@ impl DatabaseWriter {
                 WriteRequest::Flush(_) => {}
             }
         }
-        touch_life(&transaction, server_run, now)?;
+        update_server_last_seen(&transaction, server_run, now)?;
         transaction.commit()?;
         _ = self.server_run.set(server_run);
         Ok(replaced_blobs)
     }
 
-    fn note_size(&self) {
-        if let Ok(file) = std::fs::metadata(self.file.file_path()) {
+    fn update_file_size_counter(&self) {
+        if let Ok(file) = std::fs::metadata(self.file.database_path()) {
             self.counts.bytes.store(file.len(), Ordering::Relaxed);
         }
     }
 
-    fn purge_expired(&mut self, now: UnixMillis) {
+    fn delete_expired_rows_if_due(&mut self, now: UnixMillis) {
         if self.purged.is_some_and(|at| now.duration_since(at) < PURGE_INTERVAL) {
             return;
         }
-        let purged = self
-            .file
-            .ensure_open()
-            .and_then(|file| purge_expired(file, now, &self.retention, self.configured.as_deref()));
+        let purged = self.file.get_or_open_connection().and_then(|file| {
+            delete_expired_rows(file, now, &self.retention, self.configured.as_deref())
+        });
         match purged {
             Ok(is_all) => self.purged = is_all.then_some(now),
             Err(error) => {
                 // The next attempt comes after the interval; a failing disk is detected by writes.
                 self.purged = Some(now);
-                tracing::warn!(file = %self.file.file_path().display(), %error, "deleting old rows failed");
+                tracing::warn!(file = %self.file.database_path().display(), %error, "deleting old rows failed");
             }
         }
     }
@@ -287,7 +288,7 @@ fn upsert_snapshots(
 ) -> rusqlite::Result<Vec<BlobHash>> {
     let mut replaced = Vec::new();
     for row in rows {
-        let feed = feed_number(transaction, feeds, &row.key.feed)?;
+        let feed = find_or_insert_feed_id(transaction, feeds, &row.key.feed)?;
         replaced.extend(snapshots::upsert_row(transaction, feed, row)?);
     }
     Ok(replaced)
@@ -298,28 +299,28 @@ fn upsert_report(
     feeds: &mut HashMap<FeedId, i64>,
     row: &ReportRow,
 ) -> rusqlite::Result<()> {
-    let feed = feed_number(transaction, feeds, &row.feed)?;
+    let feed = find_or_insert_feed_id(transaction, feeds, &row.feed)?;
     reports::upsert_row(transaction, feed, row)
 }
 
 fn upsert_delays(
     transaction: &Transaction<'_>,
     feeds: &mut HashMap<FeedId, i64>,
-    rows: &[DelayRow],
+    rows: &[DelayCountRow],
 ) -> rusqlite::Result<()> {
     for row in rows {
-        let feed = feed_number(transaction, feeds, &row.feed)?;
+        let feed = find_or_insert_feed_id(transaction, feeds, &row.feed)?;
         delays::upsert_row(transaction, feed, row)?;
     }
     Ok(())
 }
 
 /// Returns the number of polls, states and reports in a batch.
-fn count_records(batch: &[WriteRequest]) -> u64 {
-    batch.iter().filter(|request| is_counted_record(request)).count() as u64
+fn count_polls_states_and_reports(batch: &[WriteRequest]) -> u64 {
+    batch.iter().filter(|request| is_poll_state_or_report(request)).count() as u64
 }
 
-fn is_counted_record(request: &WriteRequest) -> bool {
+fn is_poll_state_or_report(request: &WriteRequest) -> bool {
     matches!(
         request,
         WriteRequest::Poll { .. } | WriteRequest::State { .. } | WriteRequest::Report(_)
@@ -327,7 +328,7 @@ fn is_counted_record(request: &WriteRequest) -> bool {
 }
 
 /// Removes the snapshots from a batch that could not be written, and reports the failure to their senders.
-fn refuse_snapshots(batch: &mut Vec<WriteRequest>, error: &rusqlite::Error) {
+fn fail_snapshot_requests(batch: &mut Vec<WriteRequest>, error: &rusqlite::Error) {
     batch.retain(|request| match request {
         WriteRequest::Snapshots { reply, .. } => {
             drop(reply.try_send(Err(format!("writing lineside.db failed: {error}"))));
@@ -338,7 +339,7 @@ fn refuse_snapshots(batch: &mut Vec<WriteRequest>, error: &rusqlite::Error) {
 }
 
 /// Waits for a request and adds further queued ones. Returns true if the queue is closed.
-fn gather_batch(requests: &Receiver<WriteRequest>, batch: &mut Vec<WriteRequest>) -> bool {
+fn receive_batch(requests: &Receiver<WriteRequest>, batch: &mut Vec<WriteRequest>) -> bool {
     let mut timeout = if batch.is_empty() { HEARTBEAT } else { Duration::ZERO };
     while batch.len() < BATCH_MAX {
         match requests.recv_timeout(timeout) {
@@ -351,7 +352,7 @@ fn gather_batch(requests: &Receiver<WriteRequest>, batch: &mut Vec<WriteRequest>
     false
 }
 
-fn feed_number(
+fn find_or_insert_feed_id(
     transaction: &Transaction<'_>,
     feeds: &mut HashMap<FeedId, i64>,
     feed: &FeedId,
@@ -385,7 +386,7 @@ fn insert_poll(
         duration_to_millis(poll.took),
         saturate_to_i64(poll.bytes),
         poll.outcome.as_str(),
-        poll.serving.to_number(),
+        poll.serving.to_stored_number(),
         failure.map(|failure| failure.message.as_str()),
         failure.and_then(|failure| failure.phase).map(FetchPhase::as_str),
         failure.and_then(|failure| failure.status),
@@ -395,18 +396,18 @@ fn insert_poll(
 }
 
 /// Adds to the current bin of every span.
-fn insert_bins(
+fn add_to_current_bins(
     transaction: &Transaction<'_>,
     feed: i64,
     bin: impl Fn(ArchiveSpan) -> PollBin,
 ) -> rusqlite::Result<()> {
     ArchiveSpan::ALL
         .into_iter()
-        .try_for_each(|span| insert_bin(transaction, feed, span, &bin(span)))
+        .try_for_each(|span| add_to_bin(transaction, feed, span, &bin(span)))
 }
 
 /// Adds to a bin. `last_failed` is the number of the last outcome in it.
-fn insert_bin(
+fn add_to_bin(
     transaction: &Transaction<'_>,
     feed: i64,
     span: ArchiveSpan,
@@ -430,13 +431,13 @@ fn insert_bin(
         bin.nothing,
         saturate_to_i64(bin.bytes),
         duration_to_millis(bin.took),
-        bin.last.to_number(),
-        bin.last_serving.to_number(),
+        bin.last.outcome_to_stored_number(),
+        bin.last_serving.to_stored_number(),
     ])?;
     Ok(())
 }
 
-fn insert_incident(
+fn insert_incident_ending_previous(
     transaction: &Transaction<'_>,
     feed: i64,
     state: FeedState,

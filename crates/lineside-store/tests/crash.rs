@@ -14,9 +14,9 @@ use std::{
 
 use lineside_model::{
     ArchiveSpan, FeedId, FeedState, FetchPhase, PollArchive as _, PollFailure, PollQuery,
-    PollRecord, Secret, ServedContent,
+    PollRecord, Secret, ServedContentFreshness,
 };
-use lineside_store::{OverrideEdit, RetentionPolicy, Store};
+use lineside_store::{FeedOverrideEdit, RetentionPolicy, Store};
 use lineside_sync::{SimulatedClock, UnixMillis};
 use rusqlite::Connection;
 
@@ -70,19 +70,19 @@ fn poll(n: u64) -> PollRecord {
             status: None,
             head: None,
         }),
-        serving: if failed { ServedContent::Stale } else { ServedContent::Fresh },
+        serving: if failed { ServedContentFreshness::Stale } else { ServedContentFreshness::Fresh },
     }
 }
 
 /// Returns the override of the feed, which is a number here.
 fn laid_over(store: &Store) -> Option<Secret> {
-    let all = store.list_overrides().expect("readable overrides");
+    let all = store.list_feed_overrides().expect("readable overrides");
     all.into_iter().next().map(|(_, body)| body)
 }
 
 /// Sets the number as the override of the feed.
 fn edit(store: &Store, next: u64) {
-    let edit = OverrideEdit {
+    let edit = FeedOverrideEdit {
         feed: feed(),
         at: START + Duration::from_secs(next),
         who: "admin".to_owned(),
@@ -91,12 +91,12 @@ fn edit(store: &Store, next: u64) {
         after: Some(Secret::new(next.to_string())),
         undoes: None,
     };
-    store.commit_edit(&edit).expect("a successful write");
+    store.save_override_edit(&edit).expect("a successful write");
 }
 
 /// Checks that the edits form a chain that ends in the current override, and that no acknowledged one is missing.
 fn look_at_edits(store: &Store, acknowledged: u64, round: usize) {
-    let edits = store.list_edits(&feed(), usize::MAX).expect("readable edits");
+    let edits = store.list_edits_of_feed(&feed(), usize::MAX).expect("readable edits");
     let now = laid_over(store);
     assert_eq!(edits.first().and_then(|(_, it)| it.after.clone()), now, "round {round}");
     let number = now.map_or(0, |now| now.reveal().parse::<u64>().expect("a number"));
@@ -117,7 +117,7 @@ fn write_for_ever(file: &Path, mut next: u64) {
             next += 1;
         }
         let state = FeedState::ALL[rng.usize(..FeedState::ALL.len())];
-        store.begin_state(&feed(), state, "told", START + Duration::from_secs(next));
+        store.record_feed_state_change(&feed(), state, "told", START + Duration::from_secs(next));
         store.flush_writes().expect("a successful write");
         edit(&store, next);
         // The parent closes the pipe when it kills this process.
@@ -180,13 +180,14 @@ fn check_store(file: &Path, acknowledged: u64, edited: u64, round: usize) -> u64
     }
     // A transaction is complete or absent, so the bins have the same counts as the polls.
     for span in ArchiveSpan::ALL {
-        let bins = store.list_bins(&feed(), span, UnixMillis(0)).expect("readable bins");
+        let bins = store.list_poll_bins(&feed(), span, UnixMillis(0)).expect("readable bins");
         let counted: u64 = bins.iter().map(|bin| u64::from(bin.polls)).sum();
         let failed: u64 = bins.iter().map(|bin| u64::from(bin.failed)).sum();
         assert_eq!((counted, failed), (n_polls, n_polls.div_ceil(3)), "round {round}");
     }
-    let incidents =
-        store.list_incidents(&feed(), UnixMillis(0), usize::MAX).expect("readable incidents");
+    let incidents = store
+        .list_feed_state_periods(&feed(), UnixMillis(0), usize::MAX)
+        .expect("readable incidents");
     assert!(incidents.iter().all(|incident| incident.ended.is_some()), "round {round}");
     assert!(acknowledged == 0 || !incidents.is_empty(), "round {round}");
     look_at_edits(&store, edited, round);

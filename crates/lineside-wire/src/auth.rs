@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lineside_hub::Channel;
+use lineside_hub::EncodedChannelName;
 
 use crate::codes::ErrorCode;
 
@@ -17,7 +17,7 @@ pub struct ClientIdentity {
     /// The expiry of the token, in seconds since 1970.
     pub expires: Option<i64>,
     /// The channels that the server subscribes the connection to.
-    pub channels: Vec<Channel>,
+    pub channels: Vec<EncodedChannelName>,
 }
 
 /// The permission to subscribe to a channel.
@@ -31,7 +31,7 @@ pub struct SubscribeGrant {
 }
 
 /// The reason for a refusal: one of [`codes`](crate::codes).
-pub type Refusal = &'static ErrorCode;
+pub type RefusalCode = &'static ErrorCode;
 
 /// Decides which connections are accepted and what they may do.
 ///
@@ -51,7 +51,7 @@ pub trait Authorizer: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns an error if the token is invalid or expired, or if a token is required.
-    fn authorize_connect(&self, token: Option<&str>) -> Result<ClientIdentity, Refusal>;
+    fn authorize_connect(&self, token: Option<&str>) -> Result<ClientIdentity, RefusalCode>;
 
     /// Returns the permission to subscribe to a channel, with a token for the channel or without one.
     ///
@@ -60,9 +60,9 @@ pub trait Authorizer: Debug + Send + Sync + 'static {
     fn authorize_subscribe(
         &self,
         identity: &ClientIdentity,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         token: Option<&str>,
-    ) -> Result<SubscribeGrant, Refusal>;
+    ) -> Result<SubscribeGrant, RefusalCode>;
 
     /// Checks that a connection may publish into a channel.
     ///
@@ -71,6 +71,6 @@ pub trait Authorizer: Debug + Send + Sync + 'static {
     fn authorize_publish(
         &self,
         identity: &ClientIdentity,
-        channel: &Channel,
-    ) -> Result<(), Refusal>;
+        channel: &EncodedChannelName,
+    ) -> Result<(), RefusalCode>;
 }

@@ -2,7 +2,7 @@
 
 /// The reason why a connection has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CloseReason {
+pub enum ConnectionCloseReason {
     /// The client closed the connection, or it broke.
     Client,
     /// The server is shutting down.
@@ -25,7 +25,7 @@ pub enum CloseReason {
     Fault,
 }
 
-impl CloseReason {
+impl ConnectionCloseReason {
     pub const ALL: [Self; 10] = [
         Self::Client,
         Self::Shutdown,

@@ -1,5 +1,5 @@
-//! All codes that the server itself sends, in one table: [`markdown_tables`] prints it, docs/protocol/websocket.md
-//! shows it.
+//! All codes that the server itself sends, in one table: [`codes_as_markdown_tables`] prints it,
+//! docs/protocol/websocket.md shows it.
 //!
 //! The server never sends 3500 to 3999, or a permanent error for a temporary condition: on those a client stops
 //! permanently, which only the operator's back end may decide.
@@ -89,7 +89,7 @@ table! { UNSUBSCRIBES: UnsubscribeCode {
 }}
 
 /// Returns the tables of docs/protocol/websocket.md.
-pub fn markdown_tables() -> String {
+pub fn codes_as_markdown_tables() -> String {
     let mut text = String::from("| error | text | temporary | when |\n|---|---|---|---|\n");
     for ErrorCode { code, text: name, temporary, when } in ERRORS {
         let temporary = if *temporary { "yes" } else { "no" };

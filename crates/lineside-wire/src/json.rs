@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 
 /// Writes a string with quotes and escapes.
-pub(crate) fn write_string(text: &str, into: &mut BytesMut) {
+pub(crate) fn write_json_string(text: &str, into: &mut BytesMut) {
     into.extend_from_slice(b"\"");
     for c in text.chars() {
         match c {
@@ -18,7 +18,7 @@ pub(crate) fn write_string(text: &str, into: &mut BytesMut) {
 
 /// Returns the JSON on one line. A raw line break can only occur between tokens, where a space is equivalent; in an
 /// event stream it would end the field. Empty data becomes `null`.
-pub(crate) fn to_single_line(data: &Bytes) -> Bytes {
+pub(crate) fn json_on_single_line(data: &Bytes) -> Bytes {
     if data.is_empty() {
         return Bytes::from_static(b"null");
     }
@@ -37,16 +37,19 @@ mod tests {
     #[test]
     fn data_without_line_breaks_is_not_copied() {
         let data = Bytes::from_static(b"{\"at\":1}");
-        assert_eq!(to_single_line(&data).as_ptr(), data.as_ptr());
-        assert_eq!(&to_single_line(&Bytes::from_static(b"{\r\n\"at\":1\n}"))[..], b"{  \"at\":1 }");
-        assert_eq!(&to_single_line(&Bytes::new())[..], b"null");
+        assert_eq!(json_on_single_line(&data).as_ptr(), data.as_ptr());
+        assert_eq!(
+            &json_on_single_line(&Bytes::from_static(b"{\r\n\"at\":1\n}"))[..],
+            b"{  \"at\":1 }"
+        );
+        assert_eq!(&json_on_single_line(&Bytes::new())[..], b"null");
     }
 
     proptest! {
         #[test]
         fn any_string_round_trips(text in any::<String>()) {
             let mut json = BytesMut::new();
-            write_string(&text, &mut json);
+            write_json_string(&text, &mut json);
             prop_assert_eq!(serde_json::from_slice::<String>(&json).expect("JSON"), text);
         }
     }

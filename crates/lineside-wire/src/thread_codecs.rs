@@ -1,6 +1,6 @@
 //! The encoders and decoders that the connections of a thread share.
 
-use lineside_hub::RunCache;
+use lineside_hub::JoinedPublicationsCache;
 
 use crate::websocket::{Deflater, Inflater};
 
@@ -8,7 +8,7 @@ use crate::websocket::{Deflater, Inflater};
 #[derive(Debug, Default)]
 pub struct ThreadCodecs {
     /// The last runs, shared by sessions with equal deliveries.
-    pub runs: RunCache,
+    pub runs: JoinedPublicationsCache,
     /// Compresses messages.
     pub deflater: Deflater,
     /// Decompresses messages.

@@ -26,7 +26,7 @@ impl DataDirLock {
     ///
     /// # Errors
     /// Returns an error if the folder is not writable, or if another server holds the lock.
-    pub(crate) fn acquire(folder: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn lock_data_folder(folder: &Path) -> anyhow::Result<Self> {
         let shown = folder.display();
         create_private_folder(folder)
             .with_context(|| format!("cannot create data folder {shown}"))?;
@@ -49,7 +49,7 @@ impl DataDirLock {
     ///
     /// # Errors
     /// Returns an error if the name does not exist yet and cannot be written.
-    pub(crate) fn server_name(&self) -> anyhow::Result<String> {
+    pub(crate) fn get_or_create_server_name(&self) -> anyhow::Result<String> {
         let path = self.folder.join(NAME_FILE);
         let known = fs::read_to_string(&path).unwrap_or_default();
         if is_valid_server_name(known.trim()) {
@@ -94,7 +94,7 @@ mod tests {
 
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("a/b");
-        let _claim = DataDirLock::acquire(&folder).unwrap();
+        let _claim = DataDirLock::lock_data_folder(&folder).unwrap();
         assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
     }
 
@@ -102,18 +102,21 @@ mod tests {
     fn a_data_folder_is_locked_by_one_server_at_a_time() {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("data");
-        let first = DataDirLock::acquire(&folder).unwrap();
-        let refused = DataDirLock::acquire(&folder).unwrap_err().to_string();
+        let first = DataDirLock::lock_data_folder(&folder).unwrap();
+        let refused = DataDirLock::lock_data_folder(&folder).unwrap_err().to_string();
         assert!(refused.contains("another server"), "{refused}");
         drop(first);
-        DataDirLock::acquire(&folder).unwrap();
+        DataDirLock::lock_data_folder(&folder).unwrap();
     }
 
     #[test]
     fn the_server_name_of_a_data_folder_is_stable_and_unique() {
         let parent = tempfile::tempdir().unwrap();
         let name = |folder: &str| {
-            DataDirLock::acquire(&parent.path().join(folder)).unwrap().server_name().unwrap()
+            DataDirLock::lock_data_folder(&parent.path().join(folder))
+                .unwrap()
+                .get_or_create_server_name()
+                .unwrap()
         };
         let (one, other) = (name("one"), name("other"));
         assert!(is_valid_server_name(&one) && one != other, "{one} {other}");

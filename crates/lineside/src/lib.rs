@@ -27,14 +27,14 @@ mod sessions;
 mod signals;
 mod watch;
 
-pub use demo::{Demo, DemoOptions, DemoSiriMode};
+pub use demo::{DemoCity, DemoOptions, DemoSiriMode};
 pub use lineside_config::feeds_from_arguments;
 pub use lineside_config::{
     AdminConfig, ApiConfig, Config, ConfigError, ConfigErrors, ConfigSource, FeedArgument,
     LimitsConfig, MapConfig, MapSource, ServerConfig, SiteConfig, SiteLogo, TokenConfig, TokenKey,
     UploadsConfig,
 };
-pub use lineside_http::app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapLinks};
+pub use lineside_http::app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapSourceUrls};
 pub use lineside_quality::shutdown::Shutdown;
 pub use server::{RunningServer, ServerOptions, start_server};
 pub use start_demo::{start_demo, start_demo_with_clock};

@@ -26,6 +26,6 @@ fn main() -> ExitCode {
             runtime.shutdown_background();
             code
         }
-        Err(error) => cli::report_start_failure(&error),
+        Err(error) => cli::print_runtime_start_failure(&error),
     }
 }

@@ -21,14 +21,17 @@ pub(crate) fn raise_descriptor_limit() -> Option<u64> {
 }
 
 /// Returns the number of large bodies that may lie in memory files.
-pub(crate) fn max_memfds(descriptors: Option<u64>) -> usize {
+pub(crate) fn max_memory_files(descriptors: Option<u64>) -> usize {
     let share = descriptors.map_or(0, |limit| limit / MEMORY_FILES_DIVISOR);
     usize::try_from(share).map_or(MEMORY_FILES_MAX, |share| share.min(MEMORY_FILES_MAX))
 }
 
 /// Returns the number of connections: `connections_max`, or fewer if the descriptors do not suffice.
-pub(crate) fn max_connections(connections_max: usize, descriptors: Option<u64>) -> usize {
-    let reserve = RESERVE + max_memfds(descriptors) as u64;
+pub(crate) fn limit_connections_to_descriptors(
+    connections_max: usize,
+    descriptors: Option<u64>,
+) -> usize {
+    let reserve = RESERVE + max_memory_files(descriptors) as u64;
     let possible = descriptors.map(|limit| limit.saturating_sub(reserve).max(limit / 2));
     let possible = possible.and_then(|limit| usize::try_from(limit).ok());
     possible.map_or(connections_max, |possible| connections_max.min(possible.max(1)))
@@ -39,7 +42,7 @@ pub(crate) fn max_connections(connections_max: usize, descriptors: Option<u64>) 
 ///
 /// # Errors
 /// Returns an error if the handler cannot be registered.
-pub(crate) fn ignore_file_size_signal() -> std::io::Result<()> {
+pub(crate) fn handle_file_size_signal() -> std::io::Result<()> {
     signal(SignalKind::from_raw(nix::libc::SIGXFSZ)).map(drop)
 }
 
@@ -49,12 +52,12 @@ mod tests {
 
     #[test]
     fn the_connection_limit_reserves_file_descriptors() {
-        assert_eq!(max_connections(16_384, Some(20_000)), 16_384);
-        assert_eq!(max_connections(16_384, Some(1_024)), 768);
-        assert_eq!(max_connections(16_384, Some(100)), 50);
-        assert_eq!(max_connections(16_384, None), 16_384);
+        assert_eq!(limit_connections_to_descriptors(16_384, Some(20_000)), 16_384);
+        assert_eq!(limit_connections_to_descriptors(16_384, Some(1_024)), 768);
+        assert_eq!(limit_connections_to_descriptors(16_384, Some(100)), 50);
+        assert_eq!(limit_connections_to_descriptors(16_384, None), 16_384);
         assert_eq!(
-            [max_memfds(None), max_memfds(Some(1_024)), max_memfds(Some(20_000))],
+            [max_memory_files(None), max_memory_files(Some(1_024)), max_memory_files(Some(20_000))],
             [0, 64, 1_024]
         );
     }

@@ -13,7 +13,7 @@ use lineside_config::secrets::random_secret;
 use lineside_http::admin_auth::{self, AdminAuth};
 use lineside_http::app::{App, AppParts};
 use lineside_http::auth::TokenAuthorizer;
-use lineside_http::delays::DelayReports;
+use lineside_http::delays::DelayReportCache;
 use lineside_http::http_metrics::HttpMetrics;
 use lineside_http::ops::OpsDashboard;
 use lineside_http::server_channels::ServerChannels;
@@ -21,28 +21,28 @@ use lineside_http::settings::{self, LiveSettings};
 use lineside_http::{delay_replies, ops_collector};
 use lineside_hub::HubConfig;
 use lineside_ingest::{
-    ExtraChannels, InboxSettings, Ingest, IngestOptions, LoadLimits, MemoryFile, Secret,
+    DecodingLimits, ExtraChannelSource, InboxSettings, Ingest, IngestOptions, MemoryFile, Secret,
 };
 use lineside_quality::archive_reader::ArchiveReader;
-use lineside_quality::context::{ContextParts, ServerContext};
-use lineside_quality::external_validators::ExternalValidators;
-use lineside_quality::reports::LatestReports;
+use lineside_quality::context::{ServerContext, ServerContextParts};
+use lineside_quality::external_validators::ExternalValidatorReports;
+use lineside_quality::reports::LatestValidationReports;
 use lineside_quality::shutdown::Shutdown;
 use lineside_quality::uploads;
 use lineside_quality::validation_tasks;
 use lineside_siri::SiriService;
 use lineside_store::Store;
-use lineside_sync::real_time::run_within;
+use lineside_sync::real_time::run_with_timeout;
 use lineside_sync::{Clock, RealClock};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::data_dir::{DataDirLock, generate_server_name};
-use crate::demo::Demo;
+use crate::demo::DemoCity;
 use crate::handoff_file::{self, HandoffFileWriter};
 use crate::notifications;
 use crate::rlimit;
-use crate::rlimit::ignore_file_size_signal;
+use crate::rlimit::handle_file_size_signal;
 use crate::routes;
 use crate::sessions;
 use crate::storage::ServerStorage;
@@ -72,7 +72,7 @@ pub struct ServerOptions {
     /// Seed of the random numbers.
     pub seed: u64,
     /// The simulated city of a demo.
-    pub demo: Option<Arc<Demo>>,
+    pub demo: Option<Arc<DemoCity>>,
     /// Land, water and streets of the base map, as GeoJSON.
     pub base_map: Option<Bytes>,
 }
@@ -85,7 +85,7 @@ pub struct RunningServer {
     /// The task that reports findings of real-time data, the last ones as the server stops.
     reporter: JoinHandle<()>,
     /// The simulated city of a demo.
-    demo: Option<Arc<Demo>>,
+    demo: Option<Arc<DemoCity>>,
     /// Folder in which a clean stop leaves the handoff file.
     handoff_folder: Option<PathBuf>,
     /// Locked until the server is gone.
@@ -98,36 +98,42 @@ pub struct RunningServer {
 /// Returns an error if the data folder or the address is not available.
 pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer> {
     let ServerOptions { config, clock, seed, demo, base_map } = start;
-    let (data_dir, tls) = (prepare_process(&config)?, read_tls_config(&config)?);
+    let (data_dir, tls) = (lock_data_dir_and_signals(&config)?, load_tls_certificate(&config)?);
     let (listener, address) = open_listener(config.server.listen).await?;
-    let (limits, shutdown) = (connection_limits(&config), Shutdown::new(config.server.drain));
+    let (limits, shutdown) =
+        (raise_and_compute_connection_limits(&config), Shutdown::new(config.server.drain));
     // A simulated city starts over, at another time than it ended, so its state is not handed over.
     let handoff_folder = config.server.data_dir.clone().filter(|_| demo.is_none());
     let storage = ServerStorage::open_or_in_memory(&config, &clock).await?;
     let (store, now) = (storage.store.as_ref(), clock.wall_time());
     let settings = LiveSettings::with_stored_overrides(config.clone(), store, now).await?;
     let settings = Arc::new(settings);
-    let (ops, reports) = (Arc::new(OpsDashboard::default()), create_reports(&config, &storage));
+    let (ops, reports) =
+        (Arc::new(OpsDashboard::default()), create_empty_report_store(&config, &storage));
     let options = IngestOptions {
         feeds: settings.effective_feeds(),
         clock: Arc::clone(&clock),
         seed,
-        hub: hub_config(&config),
+        hub: hub_config_from(&config),
         user_agent: config.server.user_agent.clone(),
-        load_limits: LoadLimits::for_memory(config.limits.load_memory),
+        load_limits: DecodingLimits::for_memory(config.limits.load_memory),
         archive: storage.archive,
         snapshots: storage.snapshots,
-        extra_channels: Some(extra_channels(&ops, &reports)),
+        extra_channels: Some(ops_and_report_channels(&ops, &reports)),
         message_observer: Some(Arc::clone(reports.message_checker()) as _),
-        inboxes: configure_inboxes(&config, demo.is_some().then_some(address), data_dir.as_ref())?,
+        inboxes: build_inbox_settings(
+            &config,
+            demo.is_some().then_some(address),
+            data_dir.as_ref(),
+        )?,
     };
-    let ingest = start_ingest(options, handoff_folder.clone()).await?;
+    let ingest = start_feeds_with_handoff(options, handoff_folder.clone()).await?;
     reports.attach_ingest(&ingest);
     let authorizer = Arc::new(TokenAuthorizer::new(&config, ingest.hub(), &clock));
     let centrifuge = Arc::new(sessions::centrifuge_service(ingest.hub(), &authorizer, &config));
     let partitions = Arc::new(sessions::start_partitions(ingest.hub(), &authorizer, seed)?);
-    let context = ServerContext::new(ContextParts {
-        archive_reader: ArchiveReader::new(Arc::clone(ingest.archive())),
+    let context = ServerContext::new(ServerContextParts {
+        archive_reader: ArchiveReader::new(Arc::clone(ingest.poll_archive())),
         ingest,
         config: Arc::clone(settings.shared_config()),
         started: clock.wall_time(),
@@ -135,7 +141,7 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
         shutdown: shutdown.clone(),
         store: storage.store,
         reports,
-        external_validators: ExternalValidators::default(),
+        external_validators: ExternalValidatorReports::default(),
         notification_counts: Arc::default(),
     });
     let app = App::new(AppParts {
@@ -146,7 +152,7 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
         admin: AdminAuth::new(&config.admin, Arc::new(RealClock::new())),
         proxies: lineside_http::TrustedProxies::new(config.server.trusted_proxies.clone()),
         idempotency_keys: lineside_http::IdempotencyCache::default(),
-        delays: DelayReports::default(),
+        delays: DelayReportCache::default(),
         uploads: uploads::UploadService::open(config.server.data_dir.as_deref())?,
         siri_subscription_count: Arc::default(),
         demo: demo.clone().map(|demo| demo as _),
@@ -182,45 +188,54 @@ pub async fn start_server(start: ServerOptions) -> anyhow::Result<RunningServer>
 }
 
 /// Sets up signal handling, and locks the data folder.
-fn prepare_process(config: &Config) -> anyhow::Result<Option<DataDirLock>> {
-    ignore_file_size_signal().context("cannot handle SIGXFSZ")?;
+fn lock_data_dir_and_signals(config: &Config) -> anyhow::Result<Option<DataDirLock>> {
+    handle_file_size_signal().context("cannot handle SIGXFSZ")?;
     if let Some(key) = &config.api.key {
-        admin_auth::warn_if_short("api.key", key);
+        admin_auth::warn_if_secret_short("api.key", key);
     }
-    config.server.data_dir.as_deref().map(DataDirLock::acquire).transpose()
+    config.server.data_dir.as_deref().map(DataDirLock::lock_data_folder).transpose()
 }
 
 /// Creates the reports, empty at first. They hold the store weakly, so that they do not keep it open.
-fn create_reports(config: &Config, storage: &ServerStorage) -> Arc<LatestReports> {
+fn create_empty_report_store(
+    config: &Config,
+    storage: &ServerStorage,
+) -> Arc<LatestValidationReports> {
     let store = storage.store.as_ref().map(Arc::downgrade).unwrap_or_default();
-    Arc::new(LatestReports::new(&config.validation, store))
+    Arc::new(LatestValidationReports::new(&config.validation, store))
 }
 
 /// Returns the channels that the program publishes itself.
-fn extra_channels(ops: &Arc<OpsDashboard>, reports: &Arc<LatestReports>) -> ExtraChannels {
-    ExtraChannels(Arc::new(ServerChannels { ops: Arc::clone(ops), reports: Arc::clone(reports) }))
+fn ops_and_report_channels(
+    ops: &Arc<OpsDashboard>,
+    reports: &Arc<LatestValidationReports>,
+) -> ExtraChannelSource {
+    ExtraChannelSource(Arc::new(ServerChannels {
+        ops: Arc::clone(ops),
+        reports: Arc::clone(reports),
+    }))
 }
 
 /// Returns the address for deliveries of producers, and the name with which this server subscribes.
 ///
 /// # Errors
 /// Returns an error if the data folder has no name yet and it cannot be written.
-fn configure_inboxes(
+fn build_inbox_settings(
     config: &Config,
     demo: Option<SocketAddr>,
     data_dir: Option<&DataDirLock>,
 ) -> anyhow::Result<InboxSettings> {
     Ok(InboxSettings {
-        address: inbox_address(config, demo),
+        address: inbox_base_url(config, demo),
         subscriber: data_dir
-            .map_or_else(|| Ok(generate_server_name()), DataDirLock::server_name)?
+            .map_or_else(|| Ok(generate_server_name()), DataDirLock::get_or_create_server_name)?
             .into(),
         keys: Arc::new(|| Secret::new(random_secret())),
     })
 }
 
 /// Returns the base URL for deliveries of producers. A simulated city is on this machine and needs no public name.
-fn inbox_address(config: &Config, fallback_address: Option<SocketAddr>) -> Option<Arc<str>> {
+fn inbox_base_url(config: &Config, fallback_address: Option<SocketAddr>) -> Option<Arc<str>> {
     let public = config.server.public_url.as_ref().map(|url| url.as_str().into());
     public.or_else(|| fallback_address.map(|address| format!("http://{address}").into()))
 }
@@ -242,7 +257,7 @@ async fn open_listener(at: SocketAddr) -> anyhow::Result<(TcpListener, SocketAdd
 }
 
 /// Loads the TLS configuration, if there is one.
-fn read_tls_config(config: &Config) -> anyhow::Result<Option<Arc<lineside_http::ServerTls>>> {
+fn load_tls_certificate(config: &Config) -> anyhow::Result<Option<Arc<lineside_http::ServerTls>>> {
     let tls = config.server.tls.clone().map(lineside_http::ServerTls::new).transpose();
     Ok(tls.context("[server.tls]")?.map(Arc::new))
 }
@@ -253,45 +268,48 @@ fn spawn_background_tasks(
     siri: SiriService,
     tls: Option<&Arc<lineside_http::ServerTls>>,
 ) -> JoinHandle<()> {
-    tokio::spawn(sweep_caches(app.clone(), siri));
-    tokio::spawn(tick_hub(app.clone()));
+    tokio::spawn(run_cache_sweeper(app.clone(), siri));
+    tokio::spawn(run_presence_publisher(app.clone()));
     tokio::spawn(ops_collector::run_collector(app.clone()));
-    let context = app.context();
+    let context = app.server_context();
     tokio::spawn(validation_tasks::schedule_validations(context.clone()));
     tokio::spawn(validation_tasks::schedule_external_validators(context.clone()));
     tokio::spawn(delay_replies::sample_delays(app.clone()));
-    tokio::spawn(notifications::watch_feeds(context.clone()));
-    tokio::task::spawn_blocking(uploads::delete_orphans);
+    tokio::spawn(notifications::watch_feeds_for_notifications(context.clone()));
+    tokio::task::spawn_blocking(uploads::delete_orphaned_folders);
     if let Some(tls) = tls {
-        tokio::spawn(reload_certificate(Arc::clone(tls), app.shutdown().clone()));
+        tokio::spawn(run_certificate_reloader(Arc::clone(tls), app.shutdown().clone()));
     }
     if !app.is_demo() {
-        tokio::spawn(settings::watch_config_files(Arc::clone(app.settings()), context.clone()));
+        tokio::spawn(settings::watch_config_files(
+            Arc::clone(app.live_settings()),
+            context.clone(),
+        ));
     }
-    tokio::spawn(validation_tasks::run_reporter(context.clone()))
+    tokio::spawn(validation_tasks::run_message_reporter(context.clone()))
 }
 
 /// Starts the feeds with the state that the last stop handed over, if any. The listener is open already, so clients
 /// that connect meanwhile wait.
-async fn start_ingest(
+async fn start_feeds_with_handoff(
     options: IngestOptions,
     handoff_folder: Option<PathBuf>,
 ) -> anyhow::Result<Arc<Ingest>> {
     let start = move || {
-        Ingest::start_with_handoff(
+        Ingest::start_polling_with_handoff(
             options,
-            handoff_folder.as_deref().and_then(handoff_file::load_and_delete),
+            handoff_folder.as_deref().and_then(handoff_file::load_and_delete_handoff),
         )
     };
     tokio::task::spawn_blocking(start).await.context("a task of the start crashed")
 }
 
 /// Returns the configured limits, reduced to the available descriptors.
-fn connection_limits(config: &Config) -> lineside_http::ConnectionLimits {
+fn raise_and_compute_connection_limits(config: &Config) -> lineside_http::ConnectionLimits {
     let connections_max = config.limits.connections;
     let descriptors = rlimit::raise_descriptor_limit();
-    MemoryFile::set_max_files(rlimit::max_memfds(descriptors));
-    let total = rlimit::max_connections(connections_max, descriptors);
+    MemoryFile::set_max_open_files(rlimit::max_memory_files(descriptors));
+    let total = rlimit::limit_connections_to_descriptors(connections_max, descriptors);
     if total < connections_max {
         let descriptors = descriptors.unwrap_or_default();
         tracing::warn!(
@@ -306,7 +324,7 @@ fn connection_limits(config: &Config) -> lineside_http::ConnectionLimits {
     }
 }
 
-fn hub_config(config: &Config) -> HubConfig {
+fn hub_config_from(config: &Config) -> HubConfig {
     let mut hub = HubConfig { namespaces: config.namespaces.clone(), ..HubConfig::default() };
     if let Some(bytes) = config.limits.channel_log_bytes {
         hub.ring_bytes_min = bytes;
@@ -320,17 +338,17 @@ fn hub_config(config: &Config) -> HubConfig {
 }
 
 /// Evicts unused rooms and expired cache entries until the server stops.
-async fn sweep_caches(app: App, siri: SiriService) {
+async fn run_cache_sweeper(app: App, siri: SiriService) {
     let clock = Arc::clone(app.clock());
     while !app.shutdown().is_draining() {
         tokio::select! {
             () = clock.sleep(SWEEP_INTERVAL) => {
-                app.hub().sweep_rooms();
+                app.hub().trim_and_close_idle_rooms();
                 let now = clock.monotonic();
                 app.compressed_bodies().evict_expired(now);
-                app.authorizer().evict_old_tokens(now);
+                app.token_authorizer().evict_old_tokens(now);
                 app.idempotency_cache().evict_expired(now);
-                app.delays().evict_expired(now);
+                app.delay_reports().evict_expired(now);
                 siri.evict_expired(now);
             }
             () = app.shutdown().wait_until_draining() => {}
@@ -339,7 +357,7 @@ async fn sweep_caches(app: App, siri: SiriService) {
 }
 
 /// Publishes joins and leaves until the server stops.
-async fn tick_hub(app: App) {
+async fn run_presence_publisher(app: App) {
     while !app.shutdown().is_draining() {
         tokio::select! {
             () = app.clock().sleep(TICK_INTERVAL) => app.hub().publish_presence_changes(),
@@ -350,11 +368,11 @@ async fn tick_hub(app: App) {
 
 /// Reloads the certificate when its files have changed, until the server stops. An invalid one is logged once, and the
 /// old one stays in use.
-async fn reload_certificate(tls: Arc<lineside_http::ServerTls>, shutdown: Shutdown) {
+async fn run_certificate_reloader(tls: Arc<lineside_http::ServerTls>, shutdown: Shutdown) {
     let mut known = tls.files_fingerprint();
     while !shutdown.is_draining() {
         tokio::select! {
-            () = lineside_sync::real_time::sleep_for(CERTIFICATE_INTERVAL) => {}
+            () = lineside_sync::real_time::sleep_real_time(CERTIFICATE_INTERVAL) => {}
             () = shutdown.wait_until_draining() => return,
         }
         let read = Arc::clone(&tls);
@@ -374,7 +392,7 @@ async fn reload_certificate(tls: Arc<lineside_http::ServerTls>, shutdown: Shutdo
 
 impl RunningServer {
     /// Returns the simulated city of a demo.
-    pub(crate) fn demo(&self) -> Option<&Arc<Demo>> {
+    pub(crate) fn demo_city(&self) -> Option<&Arc<DemoCity>> {
         self.demo.as_ref()
     }
 
@@ -385,7 +403,7 @@ impl RunningServer {
 
     /// Returns the handle that the handlers share.
     #[must_use]
-    pub fn app(&self) -> &App {
+    pub fn shared_app(&self) -> &App {
         &self.app
     }
 
@@ -394,21 +412,23 @@ impl RunningServer {
     /// longer if the disk does, or if a running validation of a message does.
     pub async fn shut_down(self) {
         let shutdown = self.app.shutdown();
-        shutdown.begin_drain();
-        let drain = shutdown.drain_time();
+        shutdown.begin_draining();
+        let drain = shutdown.drain_duration();
         // A little before the end, so that the last sessions are closed by then.
-        self.app.partitions().drain_connections(drain.mul_f64(0.9));
-        let (handoff, ()) =
-            tokio::join!(self.stop_polling(drain), lineside_sync::real_time::sleep_for(drain));
-        shutdown.stop_accepting();
+        self.app.partitions().close_connections_evenly(drain.mul_f64(0.9));
+        let (handoff, ()) = tokio::join!(
+            self.stop_polling_and_write_networks(drain),
+            lineside_sync::real_time::sleep_real_time(drain)
+        );
+        shutdown.begin_closing();
         if let Err(error) = self.serving.await {
             tracing::error!(%error, "the accept loop failed");
         }
         let partitions = Arc::clone(self.app.partitions());
-        let ended = tokio::task::spawn_blocking(move || partitions.join_threads());
+        let ended = tokio::task::spawn_blocking(move || partitions.wait_for_threads());
         let (sessions, uploads) = tokio::join!(
-            run_within(SESSIONS_STOP_MAX, ended),
-            run_within(UPLOADS_STOP_MAX, self.app.uploads().stop_jobs())
+            run_with_timeout(SESSIONS_STOP_MAX, ended),
+            run_with_timeout(UPLOADS_STOP_MAX, self.app.upload_service().stop_and_delete_files())
         );
         if sessions.is_none() {
             tracing::info!("sessions that did not read the disconnect message in time are dropped");
@@ -418,38 +438,40 @@ impl RunningServer {
         }
         if let Some(handoff) = handoff {
             let ingest = Arc::clone(self.app.ingest());
-            write_handoff_part(move || handoff.finish_with_logs(&ingest)).await;
+            write_handoff_with_timeout(move || handoff.write_logs_and_publish(&ingest)).await;
         }
-        delay_replies::save_quarter(&self.app);
-        if run_within(HANDOFF_TIME_MAX, self.reporter).await.is_none() {
+        delay_replies::save_current_quarter_hour(&self.app);
+        if run_with_timeout(HANDOFF_TIME_MAX, self.reporter).await.is_none() {
             tracing::warn!("the last real-time reports may not be stored");
         }
         if let Some(store) = self.app.store() {
-            flush_store(Arc::clone(store)).await;
+            wait_for_store_writes(Arc::clone(store)).await;
         }
         if let Some(demo) = &self.demo {
-            demo.stop_city().await;
+            demo.stop_city_server().await;
         }
     }
 }
 
 impl RunningServer {
     /// Ends polling, and writes the networks' state while sessions are closed.
-    async fn stop_polling(&self, drain: Duration) -> Option<HandoffFileWriter> {
+    async fn stop_polling_and_write_networks(&self, drain: Duration) -> Option<HandoffFileWriter> {
         let ingest = Arc::clone(self.app.ingest());
-        if run_within(drain.max(POLLING_STOP_MAX), ingest.shut_down()).await.is_none() {
+        if run_with_timeout(drain.max(POLLING_STOP_MAX), ingest.stop_polling()).await.is_none() {
             tracing::info!("a poll did not finish in time and is dropped");
         }
         let (folder, now) = (self.handoff_folder.clone()?, self.app.now());
-        write_handoff_part(move || HandoffFileWriter::start_with_networks(folder, &ingest, now))
-            .await
+        write_handoff_with_timeout(move || {
+            HandoffFileWriter::create_with_networks(folder, &ingest, now)
+        })
+        .await
     }
 }
 
 /// Waits until the last polls are written to the disk.
-async fn flush_store(store: Arc<Store>) {
+async fn wait_for_store_writes(store: Arc<Store>) {
     let flush = tokio::task::spawn_blocking(move || store.flush_writes());
-    let failed = match run_within(HANDOFF_TIME_MAX, flush).await {
+    let failed = match run_with_timeout(HANDOFF_TIME_MAX, flush).await {
         Some(Ok(Err(error))) => error.to_string(),
         None => format!("it took longer than {} s", HANDOFF_TIME_MAX.as_secs()),
         Some(_) => return,
@@ -458,10 +480,10 @@ async fn flush_store(store: Arc<Store>) {
 }
 
 /// Writes a part of the handoff file with a timeout.
-async fn write_handoff_part<T: Send + 'static>(
+async fn write_handoff_with_timeout<T: Send + 'static>(
     part: impl FnOnce() -> std::io::Result<T> + Send + 'static,
 ) -> Option<T> {
-    let failed = match run_within(HANDOFF_TIME_MAX, tokio::task::spawn_blocking(part)).await {
+    let failed = match run_with_timeout(HANDOFF_TIME_MAX, tokio::task::spawn_blocking(part)).await {
         Some(Ok(Ok(done))) => return Some(done),
         Some(Ok(Err(error))) => error.to_string(),
         Some(Err(error)) => error.to_string(),
@@ -484,7 +506,7 @@ mod tests {
         let mut config = Config::default();
         for bytes in [1 << 10, defaults.ring_bytes_max, defaults.ring_bytes_max << 1] {
             config.limits.channel_log_bytes = Some(bytes);
-            let hub = hub_config(&config);
+            let hub = hub_config_from(&config);
             assert_eq!(hub.ring_bytes_min, bytes);
             assert_eq!(hub.ring_bytes_max, bytes.max(defaults.ring_bytes_max));
         }
@@ -492,7 +514,7 @@ mod tests {
 
     #[test]
     fn unset_limits_are_the_hub_defaults() {
-        let (hub, defaults) = (hub_config(&Config::default()), HubConfig::default());
+        let (hub, defaults) = (hub_config_from(&Config::default()), HubConfig::default());
         assert_eq!(hub.ring_bytes_min, defaults.ring_bytes_min);
         assert_eq!(hub.ring_bytes_max, defaults.ring_bytes_max);
         assert_eq!(hub.total_bytes, defaults.total_bytes);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lineside_sync::real_time::sleep_for;
+use lineside_sync::real_time::sleep_real_time;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::server::RunningServer;
@@ -14,7 +14,7 @@ const SIGNAL_DEBOUNCE: Duration = Duration::from_millis(200);
 pub(crate) async fn run_until_signal(running: RunningServer, mut signals: TerminationSignals) {
     signals.wait_for_signal().await;
     let second_signal = async {
-        sleep_for(SIGNAL_DEBOUNCE).await;
+        sleep_real_time(SIGNAL_DEBOUNCE).await;
         match TerminationSignals::register_handlers() {
             Ok(mut signals) => signals.wait_for_signal().await,
             Err(_) => std::future::pending().await,

@@ -10,7 +10,9 @@ use lineside_config::Config;
 use lineside_sim::{City, CityOptions, FaultPlan, FeedOrigin};
 use lineside_sync::{Clock, RealClock, ScaledClock};
 
-use crate::demo::{Demo, DemoOptions, feeds, open_data_folder, write_city_files};
+use crate::demo::{
+    DemoCity, DemoOptions, feeds, given_or_temporary_folder, write_schedule_and_map_files,
+};
 use crate::server::{RunningServer, ServerOptions, start_server};
 
 /// Drain time of the demo: it has no other servers over which clients would be spread.
@@ -36,7 +38,7 @@ pub async fn start_demo_with_clock(
     let plan = FaultPlan::parse_fault_specs(options.faults.iter().map(String::as_str))?;
     if let Some(feed) = plan
         .feeds_with_scripted_faults()
-        .find(|feed| !feeds::demo_feed_ids(options.siri).contains(feed))
+        .find(|feed| !feeds::list_demo_feeds(options.siri).contains(feed))
     {
         anyhow::bail!("--fault: the feed {} exists only with --siri", feed.as_str());
     }
@@ -49,14 +51,15 @@ pub async fn start_demo_with_clock(
         (Arc::new(FeedOrigin::new(city, plan)), base_map)
     });
     let (origin, base_map) = created.await.context("cannot generate the city")?;
-    let (folder, temporary) = open_data_folder(options.data_dir)?;
-    write_city_files(&folder, &origin, &clock, &base_map).await?;
-    let demo = Demo::serve_city(origin, Arc::clone(&clock), options.siri, temporary).await?;
+    let (folder, temporary) = given_or_temporary_folder(options.data_dir)?;
+    write_schedule_and_map_files(&folder, &origin, &clock, &base_map).await?;
+    let demo =
+        DemoCity::start_city_server(origin, Arc::clone(&clock), options.siri, temporary).await?;
     let mut config = Config::default();
     config.server.listen = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), options.port);
     config.server.data_dir = Some(folder);
     config.server.drain = DRAIN;
-    config.feeds = demo.feed_configs();
+    config.feeds = demo.city_feed_configs();
     config.admin.fill_token_from_environment();
     config.admin.public_ops = true;
     let seed = fastrand::u64(..);

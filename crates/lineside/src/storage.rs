@@ -42,7 +42,7 @@ impl ServerStorage {
             reports: config.retention.reports,
         };
         let own_clock = Arc::clone(clock);
-        let open = move || open_store_file(&folder, own_clock, retention);
+        let open = move || open_database_file(&folder, own_clock, retention);
         match tokio::task::spawn_blocking(open).await.context("a task of the start crashed")? {
             Ok(store) => {
                 let store = Arc::new(store);
@@ -69,7 +69,7 @@ impl ServerStorage {
     }
 }
 
-fn open_store_file(
+fn open_database_file(
     folder: &Path,
     clock: Arc<dyn Clock>,
     retention: RetentionPolicy,

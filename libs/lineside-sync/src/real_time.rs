@@ -8,25 +8,25 @@ use std::time::{Duration, Instant};
 ///
 /// Cancel safety: `work` is dropped when the limit passes.
 #[expect(clippy::disallowed_methods, reason = "a socket's timeout is in real time")]
-pub async fn run_within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
+pub async fn run_with_timeout<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
     tokio::time::timeout(limit, work).await.ok()
 }
 
 /// Sleeps for this time.
 #[expect(clippy::disallowed_methods, reason = "a socket's pause is in real time")]
-pub async fn sleep_for(length: Duration) {
+pub async fn sleep_real_time(length: Duration) {
     tokio::time::sleep(length).await;
 }
 
 /// A measurement of real time, from its start on.
 #[derive(Clone, Copy, Debug)]
-pub struct Stopwatch(Instant);
+pub struct RealTimeStopwatch(Instant);
 
-impl Stopwatch {
+impl RealTimeStopwatch {
     /// Starts the measurement.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "a client's waiting time is real time")]
-    pub fn start() -> Self {
+    pub fn start_stopwatch() -> Self {
         Self(Instant::now())
     }
 

@@ -25,7 +25,7 @@ thread_local! {
 /// A part of the server's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum WorkStage {
+pub enum ThreadWorkStage {
     /// No stage was set.
     Other,
     /// Requests to a source.
@@ -48,7 +48,7 @@ pub enum WorkStage {
     Handshake,
 }
 
-impl WorkStage {
+impl ThreadWorkStage {
     /// All stages, in the order of their numbers.
     pub const ALL: [Self; 10] = [
         Self::Other,
@@ -80,31 +80,31 @@ impl WorkStage {
     }
 
     /// Returns the stage with this number; [`Other`](Self::Other) if there is none.
-    pub fn from_number(number: u8) -> Self {
+    pub fn stage_from_number(number: u8) -> Self {
         Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::Other)
     }
 }
 
 /// Returns the calling thread's stage.
 #[inline]
-pub fn current_stage() -> WorkStage {
-    WorkStage::from_number(CURRENT_STAGE.get())
+pub fn stage_of_this_thread() -> ThreadWorkStage {
+    ThreadWorkStage::stage_from_number(CURRENT_STAGE.get())
 }
 
 /// Sets the calling thread's stage until the guard is dropped, which restores the previous stage.
 #[inline]
 #[must_use = "the stage ends when this is dropped"]
-pub fn enter_stage(stage: WorkStage) -> StageGuard {
+pub fn set_stage_until_dropped(stage: ThreadWorkStage) -> StageGuard {
     StageGuard { previous: CURRENT_STAGE.replace(stage as u8), thread: PhantomData }
 }
 
 /// Runs `work` and sets `stage` for the polling thread during each poll; restores the previous stage between polls.
 ///
 /// Cancel safety: that of `work`, which is dropped with this future.
-pub async fn run_in_stage<F: Future>(stage: WorkStage, work: F) -> F::Output {
+pub async fn run_in_stage<F: Future>(stage: ThreadWorkStage, work: F) -> F::Output {
     let mut work = pin!(work);
     poll_fn(|cx| {
-        let _entered = enter_stage(stage);
+        let _entered = set_stage_until_dropped(stage);
         work.as_mut().poll(cx)
     })
     .await
@@ -133,55 +133,55 @@ mod tests {
 
     #[test]
     fn leaving_a_stage_restores_the_outer_stage_even_after_a_panic() {
-        let outer = enter_stage(WorkStage::Http);
+        let outer = set_stage_until_dropped(ThreadWorkStage::Http);
         let fell = panic::catch_unwind(|| {
-            let _inner = enter_stage(WorkStage::Handshake);
+            let _inner = set_stage_until_dropped(ThreadWorkStage::Handshake);
             panic!("intended panic; the stage must end");
         });
         assert!(fell.is_err());
-        assert_eq!(current_stage(), WorkStage::Http);
+        assert_eq!(stage_of_this_thread(), ThreadWorkStage::Http);
         drop(outer);
-        assert_eq!(current_stage(), WorkStage::Other);
+        assert_eq!(stage_of_this_thread(), ThreadWorkStage::Other);
     }
 
     #[test]
     fn a_task_is_in_its_stage_only_while_polled() {
         let mut polls = 0;
         let mut work = pin!(run_in_stage(
-            WorkStage::Fetch,
+            ThreadWorkStage::Fetch,
             poll_fn(|_| {
-                assert_eq!(current_stage(), WorkStage::Fetch);
+                assert_eq!(stage_of_this_thread(), ThreadWorkStage::Fetch);
                 polls += 1;
                 if polls == 2 { Poll::Ready(7) } else { Poll::Pending }
             })
         ));
         let mut cx = Context::from_waker(Waker::noop());
         assert_eq!(work.as_mut().poll(&mut cx), Poll::Pending);
-        assert_eq!(current_stage(), WorkStage::Other);
+        assert_eq!(stage_of_this_thread(), ThreadWorkStage::Other);
         assert_eq!(work.as_mut().poll(&mut cx), Poll::Ready(7));
-        assert_eq!(current_stage(), WorkStage::Other);
+        assert_eq!(stage_of_this_thread(), ThreadWorkStage::Other);
     }
 
     #[test]
     fn stages_have_consecutive_numbers_and_unique_names() {
-        for (number, stage) in WorkStage::ALL.into_iter().enumerate() {
+        for (number, stage) in ThreadWorkStage::ALL.into_iter().enumerate() {
             assert_eq!(stage as usize, number);
-            assert_eq!(WorkStage::from_number(number as u8), stage);
+            assert_eq!(ThreadWorkStage::stage_from_number(number as u8), stage);
             assert!(
-                WorkStage::ALL
+                ThreadWorkStage::ALL
                     .iter()
                     .all(|it| *it == stage || it.stage_name() != stage.stage_name())
             );
         }
-        assert_eq!(WorkStage::from_number(u8::MAX), WorkStage::Other);
+        assert_eq!(ThreadWorkStage::stage_from_number(u8::MAX), ThreadWorkStage::Other);
     }
 
     #[test]
     fn each_thread_has_its_own_stage() {
-        let _entered = enter_stage(WorkStage::Deliver);
+        let _entered = set_stage_until_dropped(ThreadWorkStage::Deliver);
         std::thread::scope(|scope| {
-            scope.spawn(|| assert_eq!(current_stage(), WorkStage::Other));
+            scope.spawn(|| assert_eq!(stage_of_this_thread(), ThreadWorkStage::Other));
         });
-        assert_eq!(current_stage(), WorkStage::Deliver);
+        assert_eq!(stage_of_this_thread(), ThreadWorkStage::Deliver);
     }
 }

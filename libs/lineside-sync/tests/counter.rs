@@ -22,7 +22,7 @@ fn a_count_is_exact_after_its_threads_have_ended() {
                 if n % 2 == 0 {
                     (0..ADDITIONS).for_each(|_| counter.increment());
                 } else {
-                    let counter = counter.local_handle();
+                    let counter = counter.handle_for_this_thread();
                     (0..ADDITIONS).for_each(|_| counter.increment());
                 }
             });
@@ -83,7 +83,7 @@ impl Drop for LastWords {
     fn drop(&mut self) {
         self.0.increment();
         self.1.add(10);
-        self.0.local_handle().add(100);
+        self.0.handle_for_this_thread().add(100);
     }
 }
 
@@ -99,9 +99,9 @@ fn counts_from_thread_local_destructors_are_included() {
             }
             LAST_WORDS.with(|words| drop(words.borrow_mut()));
             ours.add(1_000);
-            let last_words = LastWords(ours.clone(), ours.local_handle());
+            let last_words = LastWords(ours.clone(), ours.handle_for_this_thread());
             LAST_WORDS.set(Some(last_words));
-            KEPT.set(Some(ours.local_handle()));
+            KEPT.set(Some(ours.handle_for_this_thread()));
         })
         .join()
         .unwrap();
@@ -139,7 +139,7 @@ fn a_gauge_is_exact_after_its_threads_have_ended() {
         for _ in 0..threads {
             scope.spawn(|| (0..times).for_each(|_| gauge.add(3)));
             scope.spawn(|| {
-                let gauge = gauge.local_handle();
+                let gauge = gauge.handle_for_this_thread();
                 (0..times).for_each(|_| gauge.subtract(2));
                 gauge.add(5);
             });
@@ -155,8 +155,14 @@ fn handles_print_their_value() {
     let (counter, gauge) = (Counter::new(), Gauge::new());
     counter.add(7);
     gauge.subtract(7);
-    assert_eq!(format!("{counter:?} {:?}", counter.local_handle()), "Counter(7) LocalCounter(7)");
-    assert_eq!(format!("{gauge:?} {:?}", gauge.local_handle()), "Gauge(-7) LocalGauge(-7)");
+    assert_eq!(
+        format!("{counter:?} {:?}", counter.handle_for_this_thread()),
+        "Counter(7) LocalCounter(7)"
+    );
+    assert_eq!(
+        format!("{gauge:?} {:?}", gauge.handle_for_this_thread()),
+        "Gauge(-7) LocalGauge(-7)"
+    );
 }
 
 /// A step with a handful of counters.

@@ -9,10 +9,11 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use lineside_sync::fanout::{
-    FanoutTopic, ListenerSet, PartitionTopic, ReachedPosition, ReadyTopics, Signal, SignalBatch,
-    TopicBatch, TopicInterest, TopicListener, WakeHandle,
+    FanoutTopic, ListenerSet, ListenerSignal, ListenerSignalBatch, PartitionReadyTopics,
+    PartitionTopicListener, PublishedSequencePosition, TopicChangeBatch, TopicCountByKind,
+    TopicListener, WakeHandle,
 };
-use lineside_sync::ring::{HasRing, MissedEntries, Ring, RingBounds, RingCursor, SharedRing};
+use lineside_sync::ring::{HasRing, MissedRingEntries, Ring, RingBounds, RingCursor, SharedRing};
 use proptest::prelude::*;
 
 const TOPICS: usize = 40;
@@ -72,43 +73,47 @@ impl<L: TopicListener> News<L> {
 impl<L: TopicListener> FanoutTopic for News<L> {
     type Wake = L::Wake;
 
-    fn gather_signals(&self, signals: &mut SignalBatch<L::Wake>) {
-        self.0.lock().listeners.gather_signals(signals);
+    fn collect_listener_signals(&self, signals: &mut ListenerSignalBatch<L::Wake>) {
+        self.0.lock().listeners.collect_listener_signals(signals);
     }
 }
 
 #[test]
 fn a_listener_of_many_topics_is_signaled_once_per_batch() {
     let bell = Arc::new(Bell::default());
-    let signal = Signal::new(1, bell.clone());
+    let signal = ListenerSignal::new(1, bell.clone());
     let topics: Vec<_> = (0..3).map(|_| News::new()).collect();
     topics.iter().for_each(|topic| topic.0.lock().listeners.insert(signal.clone()));
-    let mut batch = TopicBatch::open();
+    let mut batch = TopicChangeBatch::open_batch();
     topics.iter().for_each(|topic| batch.change_topic(topic, |topic| topic.append(1)));
-    assert_eq!((batch.touched_topics(), bell.rung()), (3, 0), "no signal before the batch ends");
+    assert_eq!(
+        (batch.changed_topic_count(), bell.rung()),
+        (3, 0),
+        "no signal before the batch ends"
+    );
     drop(batch);
     assert_eq!(bell.rung(), 1);
-    TopicBatch::open().change_topic(&topics[0], |topic| topic.append(2));
+    TopicChangeBatch::open_batch().change_topic(&topics[0], |topic| topic.append(2));
     assert_eq!(bell.rung(), 0, "the earlier signal is still pending");
-    assert!(signal.take_note() && !signal.take_note());
-    TopicBatch::open().change_topic(&topics[0], |topic| topic.append(3));
+    assert!(signal.take_news_pending() && !signal.take_news_pending());
+    TopicChangeBatch::open_batch().change_topic(&topics[0], |topic| topic.append(3));
     assert_eq!(bell.rung(), 1);
     topics[0].0.lock().listeners.remove(1);
-    assert!(signal.take_note());
-    TopicBatch::open().change_topic(&topics[0], |topic| topic.append(4));
+    assert!(signal.take_news_pending());
+    TopicChangeBatch::open_batch().change_topic(&topics[0], |topic| topic.append(4));
     assert_eq!(bell.rung(), 0, "the listener was removed");
 }
 
 #[test]
 fn a_partition_receives_the_list_of_its_changed_topics() {
     let bell = Arc::new(Bell::default());
-    let mut ready = ReadyTopics::new(1, bell.clone());
+    let mut ready = PartitionReadyTopics::new(1, bell.clone());
     let topics: Vec<_> = (0..3).map(|_| News::new()).collect();
     for (key, topic) in topics.iter().enumerate() {
-        topic.0.lock().listeners.insert(ready.new_topic(key));
+        topic.0.lock().listeners.insert(ready.new_topic_listener(key));
     }
     let publish = |concerned: &[usize], revision| {
-        let mut batch = TopicBatch::open();
+        let mut batch = TopicChangeBatch::open_batch();
         for &key in concerned {
             batch.change_topic(&topics[key], |topic| topic.append(revision));
         }
@@ -117,11 +122,11 @@ fn a_partition_receives_the_list_of_its_changed_topics() {
     publish(&[2, 0], 1);
     publish(&[2], 2);
     assert_eq!(bell.rung(), 1);
-    ready.take_ready(&mut keys);
+    ready.take_topics_with_news(&mut keys);
     assert_eq!(keys, [2, 0]);
     publish(&[1], 3);
     keys.clear();
-    ready.take_ready(&mut keys);
+    ready.take_topics_with_news(&mut keys);
     assert_eq!((bell.rung(), &keys[..]), (1, &[1][..]));
     drop(ready);
     publish(&[0, 1, 2], 4);
@@ -130,20 +135,20 @@ fn a_partition_receives_the_list_of_its_changed_topics() {
 
 #[test]
 fn a_kind_without_topics_has_no_interest() {
-    let interest = TopicInterest::<2>::new();
-    interest.enter_topic(1, || {
-        assert!(interest.has_topics(1), "the topic is counted before it can be found")
+    let interest = TopicCountByKind::<2>::new();
+    interest.count_and_insert_topic(1, || {
+        assert!(interest.has_topics_of_kind(1), "the topic is counted before it can be found")
     });
-    assert!(!interest.has_topics(0) && interest.topic_count(1) == 1);
-    interest.remove_topic(1, || {
-        assert!(interest.has_topics(1), "the topic is counted until it cannot be found")
+    assert!(!interest.has_topics_of_kind(0) && interest.topic_count_of_kind(1) == 1);
+    interest.remove_and_uncount_topic(1, || {
+        assert!(interest.has_topics_of_kind(1), "the topic is counted until it cannot be found")
     });
-    assert!(!interest.has_topics(1));
+    assert!(!interest.has_topics_of_kind(1));
 }
 
 #[test]
 fn the_reached_position_rises_and_restarts_with_a_new_epoch() {
-    let reached = ReachedPosition::new();
+    let reached = PublishedSequencePosition::new();
     assert_eq!(reached.read_position(), (0, 0));
     reached.advance_position(7, 5);
     reached.advance_position(7, 3);
@@ -162,7 +167,7 @@ proptest! {
         steps in proptest::collection::vec((0..4_u8, 0..5_u64, 0..3_usize), 1..100),
     ) {
         let bells: Vec<Arc<Bell>> = (0..5).map(|_| Arc::default()).collect();
-        let signals: Vec<_> = (0..5).map(|n| Signal::new(n, bells[n as usize].clone())).collect();
+        let signals: Vec<_> = (0..5).map(|n| ListenerSignal::new(n, bells[n as usize].clone())).collect();
         let topics: [_; 3] = std::array::from_fn(|_| News::new());
         let mut joined: [BTreeMap<u64, ()>; 3] = Default::default();
         let mut has_news = [false; 5];
@@ -177,11 +182,11 @@ proptest! {
                     prop_assert_eq!(left, joined[topic].remove(&who).is_some());
                 }
                 2 => {
-                    prop_assert_eq!(signals[who as usize].take_note(), has_news[who as usize]);
+                    prop_assert_eq!(signals[who as usize].take_news_pending(), has_news[who as usize]);
                     has_news[who as usize] = false;
                 }
                 _ => {
-                    let mut batch = TopicBatch::open();
+                    let mut batch = TopicChangeBatch::open_batch();
                     for topic in &topics[..=topic] {
                         batch.change_topic(topic, |topic| topic.append(revision));
                     }
@@ -220,17 +225,17 @@ fn concerns(revision: u64, topic: usize) -> bool {
     revision == REVISIONS || revision.wrapping_mul(topic as u64 + 7).is_multiple_of(11)
 }
 
-type Placed = Arc<PartitionTopic<usize, Unparks>>;
+type Placed = Arc<PartitionTopicListener<usize, Unparks>>;
 
 /// Runs a partition: its rows' cursors, and the offset up to which each topic was taken.
 fn run_partition(number: u64, topics: &[Arc<News<Placed>>], started: &AtomicU64) {
     let wake = Arc::new(Unparks { thread: thread::current(), wakes: AtomicU64::new(0) });
-    let mut ready = ReadyTopics::new(number, wake.clone());
+    let mut ready = PartitionReadyTopics::new(number, wake.clone());
     for (key, topic) in topics.iter().enumerate() {
-        topic.0.lock().listeners.insert(ready.new_topic(key));
+        topic.0.lock().listeners.insert(ready.new_topic_listener(key));
     }
     started.fetch_add(1, Ordering::Release);
-    let mut cursors = vec![RingCursor::at_offset(0); topics.len()];
+    let mut cursors = vec![RingCursor::cursor_at_offset(0); topics.len()];
     let mut rows: Vec<(usize, u64)> = (0..ROWS).map(|row| (row % topics.len(), 0)).collect();
     let (mut keys, mut taken, mut seen) = (Vec::new(), Vec::new(), 0);
     while cursors.iter().any(|cursor| cursor.offset() < REVISIONS) {
@@ -244,10 +249,11 @@ fn run_partition(number: u64, topics: &[Arc<News<Placed>>], started: &AtomicU64)
         });
         assert!(woken, "a signal was lost");
         seen = wake.wakes.load(Ordering::Acquire);
-        ready.take_ready(&mut keys);
+        ready.take_topics_with_news(&mut keys);
         for key in keys.drain(..) {
-            let missed = topics[key].0.take_after(&mut cursors[key], usize::MAX, &mut taken);
-            assert_eq!(missed, MissedEntries::Nothing);
+            let missed =
+                topics[key].0.take_entries_after(&mut cursors[key], usize::MAX, &mut taken);
+            assert_eq!(missed, MissedRingEntries::Nothing);
             for entry in taken.drain(..) {
                 for (_, last_seen) in rows.iter_mut().filter(|(topic, _)| *topic == key) {
                     let skipped = (*last_seen + 1..entry.offset).find(|it| concerns(*it, key));
@@ -272,7 +278,7 @@ fn every_partition_receives_every_revision() {
             thread::yield_now();
         }
         for revision in 1..=REVISIONS {
-            let mut batch = TopicBatch::open();
+            let mut batch = TopicChangeBatch::open_batch();
             for (number, topic) in topics.iter().enumerate() {
                 if concerns(revision, number) {
                     batch.change_topic(topic, |topic| topic.append(revision));

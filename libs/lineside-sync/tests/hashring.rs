@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lineside_sync::hashring::{HashRing, POINTS_MAX, POINTS_PER_WEIGHT, RingMember, SEED};
+use lineside_sync::hashring::{HashRing, HashRingMember, POINTS_MAX, POINTS_PER_WEIGHT, SEED};
 use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -13,7 +13,7 @@ const KEYS: usize = if cfg!(miri) { 8 } else { 1_000 };
 const MEMBERS_END: usize = if cfg!(miri) { 4 } else { 8 };
 
 fn ring(members: &[(&str, u16)]) -> HashRing {
-    let members = members.iter().map(|(name, weight)| RingMember::new(name, *weight));
+    let members = members.iter().map(|(name, weight)| HashRingMember::new(name, *weight));
     HashRing::new(members).expect("names differ")
 }
 
@@ -62,7 +62,7 @@ fn owner_by_the_rule(members: &BTreeMap<String, u16>, key: &[u8]) -> Option<Stri
 }
 
 fn build(members: &BTreeMap<String, u16>) -> HashRing {
-    let members = members.iter().map(|(name, weight)| RingMember::new(name, *weight));
+    let members = members.iter().map(|(name, weight)| HashRingMember::new(name, *weight));
     HashRing::new(members).expect("names differ")
 }
 
@@ -145,7 +145,7 @@ fn the_order_of_the_members_does_not_matter() {
 #[test]
 fn a_new_member_takes_about_its_share_of_keys() {
     let names: Vec<_> = (0..10).map(|n| format!("node-{n}")).collect();
-    let members = |n: usize| names.iter().take(n).map(|name| RingMember::new(name, 1));
+    let members = |n: usize| names.iter().take(n).map(|name| HashRingMember::new(name, 1));
     let (nine, ten) = (HashRing::new(members(9)).unwrap(), HashRing::new(members(10)).unwrap());
     let n_keys = if cfg!(miri) { 10 } else { 20_000 };
     let moved = keys(n_keys)
@@ -156,9 +156,9 @@ fn a_new_member_takes_about_its_share_of_keys() {
         return;
     }
     assert!(
-        (moved_share - ten.owned_share("node-9")).abs() < 0.01,
+        (moved_share - ten.owned_key_share("node-9")).abs() < 0.01,
         "a share of {moved_share} moved instead of {}",
-        ten.owned_share("node-9")
+        ten.owned_key_share("node-9")
     );
     assert!(
         (0.07..0.13).contains(&moved_share),
@@ -172,14 +172,14 @@ fn shares_are_proportional_to_the_weights() {
     let ring = ring(&[("one", unit), ("two", 2 * unit), ("none", 0), ("four", 4 * unit)]);
     for (name, fair) in [("one", 1.0 / 7.0), ("two", 2.0 / 7.0), ("none", 0.0), ("four", 4.0 / 7.0)]
     {
-        let share = ring.owned_share(name);
+        let share = ring.owned_key_share(name);
         // With few points the shares are less even.
         let tolerance = fair * if cfg!(miri) { 0.4 } else { 0.15 };
         assert!((share - fair).abs() <= tolerance, "{name} owns {share} instead of {fair}");
     }
-    let whole: f64 = ring.members().iter().map(|member| ring.owned_share(&member.name)).sum();
+    let whole: f64 = ring.members().iter().map(|member| ring.owned_key_share(&member.name)).sum();
     assert!((whole - 1.0).abs() < 1e-9, "{whole}");
-    assert_eq!(ring.owned_share("stranger"), 0.0);
+    assert_eq!(ring.owned_key_share("stranger"), 0.0);
 }
 
 #[test]
@@ -193,14 +193,15 @@ fn members_without_weight_own_nothing() {
 fn a_single_member_owns_everything() {
     let ring = ring(&[("a", 1)]);
     assert!(keys(100).all(|key| ring.find_owner(key.as_bytes()) == Some("a")));
-    assert!((ring.owned_share("a") - 1.0).abs() < 1e-9);
+    assert!((ring.owned_key_share("a") - 1.0).abs() < 1e-9);
 }
 
 #[test]
 fn invalid_members_are_refused() {
-    let twice = HashRing::new([RingMember::new("a", 1), RingMember::new("a", 2)]).unwrap_err();
+    let twice =
+        HashRing::new([HashRingMember::new("a", 1), HashRingMember::new("a", 2)]).unwrap_err();
     assert_eq!(twice.to_string(), "two members have the name \"a\"");
     let n_members = POINTS_MAX / (u16::MAX as usize * POINTS_PER_WEIGHT as usize) + 1;
-    let heavy = (0..n_members).map(|n| RingMember::new(&n.to_string(), u16::MAX));
+    let heavy = (0..n_members).map(|n| HashRingMember::new(&n.to_string(), u16::MAX));
     assert!(HashRing::new(heavy).unwrap_err().to_string().contains("points"));
 }

@@ -56,7 +56,7 @@ fn the_count_is_exact_after_its_threads_have_ended() {
                 if n % 2 == 0 {
                     (0..RECORDS).for_each(|value| histogram.record(value * (n + 1)));
                 } else {
-                    let histogram = histogram.local_handle();
+                    let histogram = histogram.handle_for_this_thread();
                     (0..RECORDS).for_each(|value| histogram.record(value * (n + 1)));
                 }
             });
@@ -123,7 +123,7 @@ fn a_histogram_in_a_reused_area_is_empty() {
 fn a_duration_is_recorded_in_nanoseconds() {
     let histogram = Histogram::new();
     histogram.record_duration(Duration::from_micros(3));
-    histogram.local_handle().record_duration(Duration::MAX);
+    histogram.handle_for_this_thread().record_duration(Duration::MAX);
     let snapshot = histogram.snapshot();
     assert_eq!((snapshot.min(), snapshot.max()), (Some(3_000), Some(u64::MAX)));
 }
@@ -148,13 +148,13 @@ fn exponential_buckets_are_encoded_as_spans_and_deltas() {
     for value in [0, 1, 1, 2, 3, 64] {
         histogram.record(value);
     }
-    let exponential = histogram.snapshot().to_exponential(0, 1.0);
+    let exponential = histogram.snapshot().to_exponential_buckets(0, 1.0);
     // 64 counts at the end of its bucket, 65, and so beyond 64, where the exponential bucket before ends.
     assert_eq!(exponential.bucket_counts(), [(0, 2), (1, 1), (2, 1), (7, 1)]);
-    assert_eq!((exponential.zero_count(), exponential.upper_bound(7)), (1, 128.0));
+    assert_eq!((exponential.zero_count(), exponential.bucket_upper_bound(7)), (1, 128.0));
     assert_eq!(exponential.bucket_spans(), [(0, 3), (4, 1)]);
     assert_eq!(exponential.bucket_deltas(), [2, -1, 0, 0]);
-    let none = Histogram::new().snapshot().to_exponential(99, 1e9);
+    let none = Histogram::new().snapshot().to_exponential_buckets(99, 1e9);
     assert_eq!(
         (none.schema(), none.zero_count(), none.bucket_spans(), none.bucket_deltas()),
         (8, 0, vec![], vec![])
@@ -217,15 +217,15 @@ proptest! {
         values in values(),
         schema in -4..=8_i32,
     ) {
-        let exponential = recorded::<USUAL>(&values).to_exponential(schema, NANOS_PER_SECOND);
+        let exponential = recorded::<USUAL>(&values).to_exponential_buckets(schema, NANOS_PER_SECOND);
         check_form(&exponential, values.len() as u64);
         let mut rising: Vec<f64> = values.iter().map(|&value| value as f64).collect();
         rising.sort_unstable_by(f64::total_cmp);
         let ends = exponential.bucket_counts().iter().flat_map(|&(index, n)| {
-            std::iter::repeat_n(exponential.upper_bound(index) * NANOS_PER_SECOND, n as usize)
+            std::iter::repeat_n(exponential.bucket_upper_bound(index) * NANOS_PER_SECOND, n as usize)
         });
         let ends = std::iter::repeat_n(0.0, exponential.zero_count() as usize).chain(ends);
-        let width = exponential.upper_bound(1) * (1.0 + 1.0 / f64::from(1 << USUAL));
+        let width = exponential.bucket_upper_bound(1) * (1.0 + 1.0 / f64::from(1 << USUAL));
         for (value, end) in rising.into_iter().zip(ends) {
             prop_assert!(end >= value / ROUNDING && end <= value * width * ROUNDING, "{value}: {end}");
         }
@@ -236,11 +236,11 @@ proptest! {
         value in 1..u64::MAX,
         schema in -4..=WIDER_THAN_USUAL,
     ) {
-        let exponential = recorded::<USUAL>(&[value]).to_exponential(schema, NANOS_PER_SECOND);
+        let exponential = recorded::<USUAL>(&[value]).to_exponential_buckets(schema, NANOS_PER_SECOND);
         let &[(index, 1)] = exponential.bucket_counts() else { panic!("{exponential:?}") };
         let value = value as f64 / NANOS_PER_SECOND;
-        prop_assert!(value <= exponential.upper_bound(index) * ROUNDING);
-        prop_assert!(value >= exponential.upper_bound(index - 2) / ROUNDING);
+        prop_assert!(value <= exponential.bucket_upper_bound(index) * ROUNDING);
+        prop_assert!(value >= exponential.bucket_upper_bound(index - 2) / ROUNDING);
     }
 
     #[test]

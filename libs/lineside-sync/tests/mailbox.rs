@@ -68,7 +68,7 @@ impl Plain {
 }
 
 fn check(credits: usize, steps: Vec<Step>) {
-    let (sender, mut receiver) = mailbox::new(MailboxOptions::with_credits(credits));
+    let (sender, mut receiver) = mailbox::new(MailboxOptions::with_queue_capacity(credits));
     let mut senders: Vec<(usize, Sender<Numbered>)> = vec![(0, sender)];
     let mut plain = Plain { waiting: vec![VecDeque::new()], sent: vec![0] };
     let mut is_closed = false;
@@ -119,7 +119,7 @@ fn check(credits: usize, steps: Vec<Step>) {
                     }
                 }
             }
-            Step::Drain => receiver.drain().for_each(|message| plain.receive(message)),
+            Step::Drain => receiver.drain_available().for_each(|message| plain.receive(message)),
             Step::Clone(at) if at < senders.len() && senders.len() < 4 => {
                 let sender = senders[at].1.clone();
                 senders.push((plain.sent.len(), sender));
@@ -128,7 +128,7 @@ fn check(credits: usize, steps: Vec<Step>) {
             }
             Step::Drop(at) if at < senders.len() => drop(senders.remove(at)),
             Step::Close => {
-                receiver.close();
+                receiver.close_mailbox();
                 is_closed = true;
             }
             _ => {}
@@ -188,7 +188,7 @@ fn stress(
             let expected = &mut next[number as usize];
             assert_eq!(n, *expected, "sender {number}");
             *expected += 1;
-            if n % 64 == 0 && was_parallel != receiver.is_parallel() {
+            if n % 64 == 0 && was_parallel != receiver.are_sender_slots_open() {
                 was_parallel = !was_parallel;
                 n_changes += 1;
             }
@@ -216,7 +216,7 @@ fn a_task_receives_messages_of_threads() {
 
 #[test]
 fn a_full_queue_refuses_at_once() {
-    let (sender, mut receiver) = mailbox::new(MailboxOptions::with_credits(2));
+    let (sender, mut receiver) = mailbox::new(MailboxOptions::with_queue_capacity(2));
     sender.try_send(1).unwrap();
     let mut more = VecDeque::from([2, 3, 4]);
     assert_eq!(sender.try_send_all(&mut more), Err(TrySendError::Full(())));
@@ -225,8 +225,8 @@ fn a_full_queue_refuses_at_once() {
     assert_eq!(receiver.try_recv(), Ok(1));
     // The receiver has taken all messages, so there is room again.
     assert_eq!(sender.try_send_all(&mut more), Ok(()));
-    assert!(receiver.drain().chain([0]).eq([2, 0]));
-    assert!(receiver.drain().eq([3, 4]));
+    assert!(receiver.drain_available().chain([0]).eq([2, 0]));
+    assert!(receiver.drain_available().eq([3, 4]));
 }
 
 #[test]
@@ -255,15 +255,15 @@ fn a_sleeper_is_woken_once() {
     let (sender, mut receiver) = mailbox::new(MailboxOptions::default());
     let woken = Arc::new(Woken::default());
     let waker = Waker::from(Arc::clone(&woken));
-    assert!(receiver.register_waker(&waker));
+    assert!(receiver.register_waker_if_empty(&waker));
     (0..10).for_each(|n| sender.try_send(n).unwrap());
     assert_eq!(woken.0.load(Ordering::Relaxed), 1);
-    assert!(!receiver.register_waker(&waker), "a message is waiting");
-    assert_eq!(receiver.drain().count(), 10);
-    assert!(receiver.register_waker(&waker));
+    assert!(!receiver.register_waker_if_empty(&waker), "a message is waiting");
+    assert_eq!(receiver.drain_available().count(), 10);
+    assert!(receiver.register_waker_if_empty(&waker));
     drop(sender);
     assert_eq!(woken.0.load(Ordering::Relaxed), 2);
-    assert!(!receiver.register_waker(&waker), "no message will arrive");
+    assert!(!receiver.register_waker_if_empty(&waker), "no message will arrive");
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn dropping_the_receiver_drops_pending_messages() {
     sender.try_send(Arc::clone(&message)).unwrap();
     drop(receiver);
     assert_eq!(Arc::strong_count(&message), 1);
-    assert!(sender.is_closed());
+    assert!(sender.is_receiver_closed());
     let back = sender.try_send(Arc::clone(&message)).unwrap_err();
     assert_eq!(Arc::strong_count(&back.into_message()), 2);
 }
@@ -303,7 +303,7 @@ fn one_sender_never_opens_the_slots() {
         let mut n_received = 0;
         while receiver.recv().is_some() {
             n_received += 1;
-            assert!(!receiver.is_parallel());
+            assert!(!receiver.are_sender_slots_open());
         }
         assert_eq!(n_received, n_messages);
     });

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use lineside_sync::ring::{
-    HasRing as _, MissedEntries, Ring, RingBounds, RingCursor, RingEntry, RingItem, SLOTS_MIN,
+    HasRing as _, MissedRingEntries, Ring, RingBounds, RingCursor, RingEntry, RingItem, SLOTS_MIN,
     SharedRing,
 };
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ fn push(ring: &mut Ring<TestItem>, offset: u64, bounds: RingBounds) -> bool {
 
 fn offsets(ring: &Ring<TestItem>, mut from: u64) -> Vec<u64> {
     std::iter::from_fn(|| {
-        let (entry, _) = ring.first_after(from)?;
+        let (entry, _) = ring.first_entry_after(from)?;
         from = entry.offset;
         Some(from)
     })
@@ -60,8 +60,8 @@ fn offsets_need_not_be_consecutive_but_must_rise() {
     assert!(!push(&mut ring, 20, RingBounds::NONE));
     assert_eq!(offsets(&ring, 5), [8, 20]);
     assert_eq!(offsets(&ring, 10), [20]);
-    assert!(ring.first_after(8).is_some_and(|(entry, last)| entry.offset == 20 && last));
-    assert!(ring.first_after(20).is_none());
+    assert!(ring.first_entry_after(8).is_some_and(|(entry, last)| entry.offset == 20 && last));
+    assert!(ring.first_entry_after(20).is_none());
 }
 
 #[test]
@@ -72,7 +72,11 @@ fn a_full_ring_overwrites_its_oldest_entry() {
         push(&mut ring, offset, RingBounds { entries: 2, ..RingBounds::NONE });
     }
     assert_eq!(offsets(&ring, 0), [4, 5]);
-    assert!(ring.covers_offset(3) && !ring.covers_offset(2) && ring.has_lost_entries(2));
+    assert!(
+        ring.holds_all_entries_after(3)
+            && !ring.holds_all_entries_after(2)
+            && ring.has_reader_lost_entries(2)
+    );
 }
 
 #[test]
@@ -84,10 +88,10 @@ fn a_ring_is_bounded_by_bytes_and_age() {
     }
     assert_eq!((offsets(&ring, 0), ring.byte_size()), (vec![3, 4, 5], 30));
     ring.trim_to_bounds(RingBounds { since: Duration::from_secs(5), ..RingBounds::NONE });
-    assert_eq!((offsets(&ring, 0), ring.floor_offset()), (vec![5], 4));
+    assert_eq!((offsets(&ring, 0), ring.oldest_covered_offset()), (vec![5], 4));
     ring.trim_to_bounds(RingBounds { since: Duration::from_secs(6), ..RingBounds::NONE });
     assert_eq!(
-        (ring.len(), ring.byte_size(), ring.floor_offset()),
+        (ring.len(), ring.byte_size(), ring.oldest_covered_offset()),
         (0, 0, 5),
         "the age bound may drop a whole batch"
     );
@@ -106,36 +110,50 @@ fn the_last_batch_is_retained_completely() {
     push(&mut ring, 9, tight);
     assert_eq!(offsets(&ring, 0), [9]);
     assert_eq!(ring.shrink_to_bytes(0), 1);
-    assert!(ring.has_lost_entries(8) && ring.covers_offset(9));
+    assert!(ring.has_reader_lost_entries(8) && ring.holds_all_entries_after(9));
 }
 
 #[test]
 fn a_restatement_requires_the_state_but_loses_no_entries() {
     let mut ring = Ring::new(0);
     push(&mut ring, 3, RingBounds::NONE);
-    ring.restate_up_to(7);
-    assert!(!ring.covers_offset(3) && !ring.has_lost_entries(3) && ring.covers_offset(7));
-    assert_eq!((ring.top_offset(), ring.byte_size()), (7, 0));
-    assert_eq!(ring.missed_since(&RingCursor::at_offset(3)), MissedEntries::Uncounted);
+    ring.replace_entries_by_state_at(7);
+    assert!(
+        !ring.holds_all_entries_after(3)
+            && !ring.has_reader_lost_entries(3)
+            && ring.holds_all_entries_after(7)
+    );
+    assert_eq!((ring.newest_offset(), ring.byte_size()), (7, 0));
+    assert_eq!(
+        ring.entries_missed_since(&RingCursor::cursor_at_offset(3)),
+        MissedRingEntries::Uncounted
+    );
     ring.start_batch();
     push(&mut ring, 8, RingBounds::NONE);
     ring.shrink_to_bytes(0);
-    assert!(ring.has_lost_entries(3) && ring.has_lost_entries(7) && !ring.has_lost_entries(8));
-    assert_eq!(ring.missed_since(&RingCursor::at_offset(7)), MissedEntries::Entries(1));
+    assert!(
+        ring.has_reader_lost_entries(3)
+            && ring.has_reader_lost_entries(7)
+            && !ring.has_reader_lost_entries(8)
+    );
+    assert_eq!(
+        ring.entries_missed_since(&RingCursor::cursor_at_offset(7)),
+        MissedRingEntries::Entries(1)
+    );
 }
 
 #[test]
 fn a_restarted_ring_covers_no_earlier_position() {
     let mut ring = Ring::new(0);
-    let mut cursor = RingCursor::at_offset(0);
+    let mut cursor = RingCursor::cursor_at_offset(0);
     push(&mut ring, 3, RingBounds::NONE);
-    let _ = ring.take_after(&mut cursor, 1, &mut Vec::new());
-    ring.restart_from(40);
+    let _ = ring.take_entries_after(&mut cursor, 1, &mut Vec::new());
+    ring.restart_sequence_from(40);
     assert_eq!(
-        (ring.len(), ring.byte_size(), ring.top_offset(), ring.floor_offset()),
+        (ring.len(), ring.byte_size(), ring.newest_offset(), ring.oldest_covered_offset()),
         (0, 0, 40, 40)
     );
-    assert_eq!(ring.missed_since(&cursor), MissedEntries::Uncounted);
+    assert_eq!(ring.entries_missed_since(&cursor), MissedRingEntries::Uncounted);
 }
 
 #[test]
@@ -144,11 +162,11 @@ fn a_reader_may_read_in_parts() {
     for _ in 0..5 {
         log.append_next(Arc::new([0_u8; 1]), RingBounds::NONE);
     }
-    let (mut cursor, mut taken) = (RingCursor::at_offset(1), Vec::new());
-    assert_eq!(log.take_after(&mut cursor, 2, &mut taken), MissedEntries::Nothing);
-    assert!(cursor.offset() == 3 && log.has_news(&cursor));
-    assert_eq!(log.take_after(&mut cursor, 2, &mut taken), MissedEntries::Nothing);
-    assert!(cursor.offset() == 5 && !log.has_news(&cursor));
+    let (mut cursor, mut taken) = (RingCursor::cursor_at_offset(1), Vec::new());
+    assert_eq!(log.take_entries_after(&mut cursor, 2, &mut taken), MissedRingEntries::Nothing);
+    assert!(cursor.offset() == 3 && log.has_unseen_changes(&cursor));
+    assert_eq!(log.take_entries_after(&mut cursor, 2, &mut taken), MissedRingEntries::Nothing);
+    assert!(cursor.offset() == 5 && !log.has_unseen_changes(&cursor));
     assert_eq!(taken.iter().map(|entry| entry.offset).collect::<Vec<_>>(), [2, 3, 4, 5]);
 }
 
@@ -181,10 +199,10 @@ fn overwritten_entries_are_dropped_once_and_outside_the_lock() {
         log.append_next(item(), two);
     });
     assert_eq!(dropped.load(Ordering::Relaxed), 3);
-    log.lock().ring_mut().restate_up_to(9);
+    log.lock().ring_mut().replace_entries_by_state_at(9);
     assert_eq!(dropped.load(Ordering::Relaxed), 5);
     log.append_next(item(), two);
-    log.lock().restart_from(0);
+    log.lock().restart_sequence_from(0);
     assert_eq!(dropped.load(Ordering::Relaxed), 6);
 }
 
@@ -245,12 +263,12 @@ proptest! {
         slots in prop_oneof![Just(SLOTS_MIN), 1..40_usize],
     ) {
         let bounds = RingBounds { entries, bytes: 150, ..RingBounds::NONE };
-        let mut ring = Ring::with_slots(0, slots);
+        let mut ring = Ring::with_min_slots(0, slots);
         let mut model = Model::default();
-        let mut cursors = [RingCursor::at_offset(0); READERS];
+        let mut cursors = [RingCursor::cursor_at_offset(0); READERS];
         for cursor in &mut cursors {
             // From here on the cursors count entries.
-            prop_assert_eq!(ring.take_after(cursor, 0, &mut Vec::new()), MissedEntries::Nothing);
+            prop_assert_eq!(ring.take_entries_after(cursor, 0, &mut Vec::new()), MissedRingEntries::Nothing);
         }
         for step in steps {
             match step {
@@ -268,7 +286,7 @@ proptest! {
                     model.top += by;
                     model.restated = model.top;
                     model.entries.clear();
-                    ring.restate_up_to(model.top);
+                    ring.replace_entries_by_state_at(model.top);
                 }
                 Step::Shrink(bytes) => {
                     let before = model.overwritten.len();
@@ -283,13 +301,13 @@ proptest! {
                     let missed: Vec<u64> =
                         model.overwritten.iter().copied().filter(|offset| *offset > position).collect();
                     let mut taken: Vec<RingEntry<TestItem>> = Vec::new();
-                    let missed_by_take = ring.take_after(cursor, most, &mut taken);
+                    let missed_by_take = ring.take_entries_after(cursor, most, &mut taken);
                     let expected = if position < model.restated {
-                        MissedEntries::Uncounted
+                        MissedRingEntries::Uncounted
                     } else if missed.is_empty() {
-                        MissedEntries::Nothing
+                        MissedRingEntries::Nothing
                     } else {
-                        MissedEntries::Entries(missed.len() as u64)
+                        MissedRingEntries::Entries(missed.len() as u64)
                     };
                     prop_assert_eq!(missed_by_take, expected);
                     let taken_offsets: Vec<u64> = taken.iter().map(|entry| entry.offset).collect();
@@ -300,10 +318,10 @@ proptest! {
             let retained_offsets: Vec<u64> = model.entries.iter().map(|entry| entry.0).collect();
             prop_assert_eq!(offsets(&ring, 0), retained_offsets);
             prop_assert_eq!(ring.byte_size(), model.entries.iter().map(|entry| entry.1).sum::<usize>());
-            prop_assert_eq!(ring.top_offset(), model.top);
+            prop_assert_eq!(ring.newest_offset(), model.top);
             for position in 0..=model.top {
                 prop_assert_eq!(
-                    ring.has_lost_entries(position),
+                    ring.has_reader_lost_entries(position),
                     model.overwritten.last().is_some_and(|last| *last > position)
                 );
             }
@@ -320,16 +338,17 @@ fn readers_account_for_every_entry_of_a_fast_writer() {
     thread::scope(|scope| {
         for reader in 0..READERS {
             scope.spawn(move || {
-                let (mut cursor, mut taken, mut at) = (RingCursor::at_offset(0), Vec::new(), 0);
+                let (mut cursor, mut taken, mut at) =
+                    (RingCursor::cursor_at_offset(0), Vec::new(), 0);
                 loop {
                     // The load comes first: entries written before the end are still read.
                     let last = is_finished.load(Ordering::Acquire);
-                    if log.has_news(&cursor) {
+                    if log.has_unseen_changes(&cursor) {
                         let max = if reader == 0 { 7 } else { usize::MAX };
-                        match log.take_after(&mut cursor, max, &mut taken) {
-                            MissedEntries::Nothing => {}
-                            MissedEntries::Entries(entries) => at += entries,
-                            MissedEntries::Uncounted => {
+                        match log.take_entries_after(&mut cursor, max, &mut taken) {
+                            MissedRingEntries::Nothing => {}
+                            MissedRingEntries::Entries(entries) => at += entries,
+                            MissedRingEntries::Uncounted => {
                                 panic!("the ring did not count the dropped entries")
                             }
                         }

@@ -89,7 +89,7 @@ proptest! {
                     let found = plain.entries.iter().find(|(found, _, _)| *found == key);
                     let expected = found.map_or(weight, |(_, weight, _)| *weight);
                     let is_missing = found.is_none();
-                    prop_assert_eq!(block_on(table.load(key, async || Ok(weight))), Ok(expected));
+                    prop_assert_eq!(block_on(table.get_or_load(key, async || Ok(weight))), Ok(expected));
                     if is_missing {
                         plain.insert(key, weight, &limits);
                     }
@@ -97,7 +97,7 @@ proptest! {
                 Step::FailToLoad(key) => {
                     let found = plain.entries.iter().find(|(found, _, _)| *found == key);
                     let expected = found.map(|(_, weight, _)| *weight).ok_or(());
-                    prop_assert_eq!(table.load_blocking(key, || Err(())), expected);
+                    prop_assert_eq!(table.get_or_load_blocking(key, || Err(())), expected);
                 }
                 Step::Remove(key) => {
                     table.remove(&key);
@@ -105,12 +105,12 @@ proptest! {
                 }
                 Step::Sweep(later) => {
                     now += later;
-                    table.sweep_aged(Duration::from_secs(now));
+                    table.remove_aged_entries(Duration::from_secs(now));
                     plain.sweep(now, AGE);
                 }
             }
             let expected: HashMap<_, _> = plain.entries.iter().map(|(key, weight, _)| (*key, *weight)).collect();
-            let pinned = table.pin();
+            let pinned = table.pin_for_reading();
             for key in 0..6 {
                 prop_assert_eq!(pinned.get(&key), expected.get(&key));
             }
@@ -135,8 +135,8 @@ fn concurrent_callers_load_a_missing_key_once() {
                 };
                 start.wait();
                 let loaded = match asker % 2 {
-                    0 => table.load_blocking(7, load),
-                    _ => block_on(table.load(7, async || load())),
+                    0 => table.get_or_load_blocking(7, load),
+                    _ => block_on(table.get_or_load(7, async || load())),
                 };
                 assert_eq!(loaded, Ok(0));
             });
@@ -148,21 +148,21 @@ fn concurrent_callers_load_a_missing_key_once() {
 #[test]
 fn loads_of_different_keys_are_independent() {
     let table: LoadingCache<u32, u32> = LoadingCache::new(UNLIMITED, |_, _| 1);
-    let mut stuck = Box::pin(table.load(1, pending));
+    let mut stuck = Box::pin(table.get_or_load(1, pending));
     assert!(stuck.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    assert_eq!(table.load_blocking(2, || Ok(2)), Ok(2));
+    assert_eq!(table.get_or_load_blocking(2, || Ok(2)), Ok(2));
 }
 
 #[test]
 fn a_waiting_caller_takes_over_a_cancelled_load() {
     let table: LoadingCache<u32, u32> = LoadingCache::new(UNLIMITED, |_, _| 1);
-    let mut canceled = Box::pin(table.load(7, pending));
+    let mut canceled = Box::pin(table.get_or_load(7, pending));
     assert!(canceled.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    let mut waits = Box::pin(table.load(7, async || Ok(1)));
+    let mut waits = Box::pin(table.get_or_load(7, async || Ok(1)));
     assert!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     drop(canceled);
     assert_eq!(block_on(waits), Ok(1));
-    assert_eq!(table.pin().get(&7), Some(&1));
+    assert_eq!(table.pin_for_reading().get(&7), Some(&1));
 }
 
 #[test]
@@ -178,24 +178,24 @@ fn a_failure_is_returned_to_all_waiting_callers_and_not_cached() {
         .await;
         Err("no")
     };
-    let mut leads = Box::pin(table.load(7, fails));
+    let mut leads = Box::pin(table.get_or_load(7, fails));
     let mut context = Context::from_waker(Waker::noop());
     assert!(leads.as_mut().poll(&mut context).is_pending());
-    let mut waits = Box::pin(table.load(7, async || unreachable!("the other caller loads")));
+    let mut waits = Box::pin(table.get_or_load(7, async || unreachable!("the other caller loads")));
     assert!(waits.as_mut().poll(&mut context).is_pending());
     assert_eq!((block_on(leads), block_on(waits)), (Err("no"), Err("no")));
-    assert_eq!(table.load_blocking(7, || Ok(1)), Ok(1));
+    assert_eq!(table.get_or_load_blocking(7, || Ok(1)), Ok(1));
 }
 
 #[test]
 fn an_insertion_wins_over_an_earlier_load() {
     let table: LoadingCache<u32, u32> = LoadingCache::new(UNLIMITED, |_, _| 1);
-    let loaded = table.load_blocking(7, || {
+    let loaded = table.get_or_load_blocking(7, || {
         table.insert(7, 2);
         Ok(1)
     });
     assert_eq!(loaded, Ok(1), "the caller gets the value that it loaded");
-    assert_eq!(table.pin().get(&7), Some(&2), "the newer value stays cached");
+    assert_eq!(table.pin_for_reading().get(&7), Some(&2), "the newer value stays cached");
     assert_eq!((table.len(), table.total_weight()), (1, 1));
 }
 
@@ -204,7 +204,7 @@ fn a_value_above_the_total_weight_is_returned_and_not_cached() {
     let limits = CacheLimits { weight: 10, ..UNLIMITED };
     let table: LoadingCache<u32, usize> = LoadingCache::new(limits, |_, weight| *weight);
     table.insert(1, 4);
-    assert_eq!(table.load_blocking(2, || Ok(11)), Ok(11));
+    assert_eq!(table.get_or_load_blocking(2, || Ok(11)), Ok(11));
     assert_eq!((table.len(), table.total_weight()), (1, 4), "no entry was evicted for it");
 }
 
@@ -213,16 +213,16 @@ fn an_entry_expires_within_its_age_and_two_sweeps() {
     let seconds = Duration::from_secs;
     let limits = CacheLimits { age: Some(seconds(60)), ..UNLIMITED };
     let table: LoadingCache<u32, u32> = LoadingCache::new(limits, |_, _| 1);
-    table.sweep_aged(seconds(10));
+    table.remove_aged_entries(seconds(10));
     table.insert(1, 1);
-    table.sweep_aged(seconds(20));
+    table.remove_aged_entries(seconds(20));
     table.insert(2, 2);
-    table.sweep_aged(seconds(79));
+    table.remove_aged_entries(seconds(79));
     assert_eq!(table.len(), 2);
-    table.sweep_aged(seconds(80));
-    assert_eq!(table.pin().get(&1), None);
-    assert_eq!(table.pin().get(&2), Some(&2), "the sweep at 79 s first saw this entry");
-    table.sweep_aged(seconds(139));
+    table.remove_aged_entries(seconds(80));
+    assert_eq!(table.pin_for_reading().get(&1), None);
+    assert_eq!(table.pin_for_reading().get(&2), Some(&2), "the sweep at 79 s first saw this entry");
+    table.remove_aged_entries(seconds(139));
     assert!(table.is_empty());
 }
 
@@ -240,7 +240,7 @@ fn concurrent_readers_see_complete_and_increasing_values() {
             scope.spawn(|| {
                 let mut newest = 0;
                 while !done.load(Relaxed) {
-                    let pinned = table.pin();
+                    let pinned = table.pin_for_reading();
                     let value = &pinned.get("hot").expect("it is never missing").0;
                     assert!(value.iter().all(|part| *part == value[0]));
                     assert!(value[0] >= newest);
@@ -271,16 +271,17 @@ fn concurrent_operations_leave_count_and_weight_exact() {
                     match rng.u8(..8) {
                         0 => table.insert(key, weight),
                         1 => table.remove(&key),
-                        2 if seed == 0 => table.sweep_aged(Duration::from_secs(step)),
-                        3 => assert!(block_on(table.load(key, async || Ok(weight))).is_ok()),
-                        _ => assert!(table.load_blocking(key, || Ok(weight)).is_ok()),
+                        2 if seed == 0 => table.remove_aged_entries(Duration::from_secs(step)),
+                        3 => assert!(block_on(table.get_or_load(key, async || Ok(weight))).is_ok()),
+                        _ => assert!(table.get_or_load_blocking(key, || Ok(weight)).is_ok()),
                     }
                     assert!(table.total_weight() <= limits.weight);
                 }
             });
         }
     });
-    let cached: Vec<_> = (0..16).filter_map(|key| table.pin().get(&key).copied()).collect();
+    let cached: Vec<_> =
+        (0..16).filter_map(|key| table.pin_for_reading().get(&key).copied()).collect();
     assert_eq!((cached.len(), cached.iter().sum()), (table.len(), table.total_weight()));
     assert!(table.len() <= limits.entries);
 }
@@ -289,5 +290,5 @@ fn concurrent_operations_leave_count_and_weight_exact() {
 fn a_load_is_send() {
     fn is_send<T: Send>(_: &T) {}
     let table: LoadingCache<Arc<str>, Arc<str>, Arc<str>> = LoadingCache::new(UNLIMITED, |_, _| 1);
-    is_send(&table.load("key".into(), async || Ok("value".into())));
+    is_send(&table.get_or_load("key".into(), async || Ok("value".into())));
 }

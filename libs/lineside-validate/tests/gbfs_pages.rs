@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use lineside_validate::{
     Notices,
     notice::NoticeKind,
-    rules::gbfs::{GbfsSystemFiles, notice_kinds, validate_gbfs_system},
+    rules::gbfs::{GbfsSystemFiles, gbfs_notice_kinds, validate_gbfs_system},
 };
 use serde_json::{Value, json};
 
@@ -307,12 +307,12 @@ fn check(kind: &NoticeKind) -> Result<(), String> {
 
 #[test]
 fn every_page_matches_its_rule() {
-    support::check_all(notice_kinds(), check);
+    support::check_all(gbfs_notice_kinds(), check);
 }
 
 #[test]
 fn each_kind_has_one_page_and_each_field_is_described() {
-    support::describe_all(notice_kinds(), "src/rules/gbfs");
+    support::describe_all(gbfs_notice_kinds(), "src/rules/gbfs");
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn the_base_systems_of_the_cases_are_valid() {
 #[test]
 fn validating_a_damaged_system_does_not_panic() {
     let mut random = fastrand::Rng::with_seed(7);
-    let pages: Vec<Case> = notice_kinds().flat_map(|kind| cases(kind.page)).collect();
+    let pages: Vec<Case> = gbfs_notice_kinds().flat_map(|kind| cases(kind.page)).collect();
     for _ in 0..3_000 {
         let page = &pages[random.usize(..pages.len())];
         let mut broken = case("");
@@ -360,6 +360,6 @@ fn the_documentation_lists_each_kind() {
          a further language names its file as `fr/system_information.json`. A file that a further language lists by the address of the first language's file is reported\n\
          once. A file that `gbfs.json` lists and that is not in the validated folder is `unreachable_file`, like a file that cannot be fetched.\n\
          The finding has [the names](../guide/checking.md#systems-in-folders) under which the folder was searched.\n",
-        notice_kinds(),
+        gbfs_notice_kinds(),
     );
 }

@@ -16,7 +16,8 @@ use std::{
 use anyhow::Context as _;
 use lineside_sync::{
     fanout::{
-        FanoutTopic, ListenerSet, PartitionTopic, ReadyTopics, SignalBatch, TopicBatch, WakeHandle,
+        FanoutTopic, ListenerSet, ListenerSignalBatch, PartitionReadyTopics,
+        PartitionTopicListener, TopicChangeBatch, WakeHandle,
     },
     ring::{HasRing, Ring, RingBounds, RingCursor, SharedRing},
 };
@@ -47,7 +48,7 @@ impl WakeHandle for Unparks {
 
 struct Log {
     ring: Ring<[u8; EVENT_BYTES]>,
-    listeners: ListenerSet<Arc<PartitionTopic<usize, Unparks>>>,
+    listeners: ListenerSet<Arc<PartitionTopicListener<usize, Unparks>>>,
 }
 
 impl HasRing for Log {
@@ -67,8 +68,8 @@ struct Room(SharedRing<Log>);
 impl FanoutTopic for Room {
     type Wake = Unparks;
 
-    fn gather_signals(&self, signals: &mut SignalBatch<Unparks>) {
-        self.0.lock().listeners.gather_signals(signals);
+    fn collect_listener_signals(&self, signals: &mut ListenerSignalBatch<Unparks>) {
+        self.0.lock().listeners.collect_listener_signals(signals);
     }
 }
 
@@ -116,7 +117,7 @@ impl Owned {
 impl FanOut for Owned {
     fn publish(&mut self, event: Event) -> anyhow::Result<(Instant, Instant)> {
         let start = Instant::now();
-        let mut batch = TopicBatch::open();
+        let mut batch = TopicChangeBatch::open_batch();
         for room in &*self.rooms {
             batch.change_topic(room, |room| (true, room.0.append_next(event.clone(), BOUNDS)));
         }
@@ -143,7 +144,7 @@ impl Drop for Owned {
 /// One thread's rows, grouped by room.
 struct Partition {
     rooms: Arc<[Arc<Room>]>,
-    ready: ReadyTopics<usize, Unparks>,
+    ready: PartitionReadyTopics<usize, Unparks>,
     cursors: Vec<RingCursor>,
     rows: Vec<Row>,
     share: usize,
@@ -159,11 +160,11 @@ impl Partition {
         receiving: Receiving,
         finish: Arc<Finish>,
     ) -> Partition {
-        let ready = ReadyTopics::new(number as u64, Arc::new(Unparks(thread::current())));
+        let ready = PartitionReadyTopics::new(number as u64, Arc::new(Unparks(thread::current())));
         for (key, room) in rooms.iter().enumerate() {
-            room.0.lock().listeners.insert(ready.new_topic(key));
+            room.0.lock().listeners.insert(ready.new_topic_listener(key));
         }
-        let cursors = vec![RingCursor::at_offset(0); rooms.len()];
+        let cursors = vec![RingCursor::cursor_at_offset(0); rooms.len()];
         let rows = vec![Row::default(); rooms.len() * share];
         Partition { rooms, ready, cursors, rows, share, receiving, finish }
     }
@@ -175,10 +176,11 @@ impl Partition {
             if over.load(Ordering::Acquire) {
                 return;
             }
-            self.ready.take_ready(&mut keys);
+            self.ready.take_topics_with_news(&mut keys);
             for key in keys.drain(..) {
                 let cursor = &mut self.cursors[key];
-                let _nothing = self.rooms[key].0.take_after(cursor, usize::MAX, &mut entries);
+                let _nothing =
+                    self.rooms[key].0.take_entries_after(cursor, usize::MAX, &mut entries);
                 let rows = Range { start: key * self.share, end: (key + 1) * self.share };
                 for entry in entries.drain(..) {
                     receive(

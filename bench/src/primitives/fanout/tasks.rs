@@ -124,9 +124,9 @@ impl WatchAndLog {
         for _ in 0..rows {
             let (finish, log, mut top) = (finish.clone(), Arc::clone(&log), top.subscribe());
             runtime.spawn(async move {
-                let (mut cursor, mut taken) = (RingCursor::at_offset(0), Vec::new());
+                let (mut cursor, mut taken) = (RingCursor::cursor_at_offset(0), Vec::new());
                 while top.changed().await.is_ok() {
-                    let _nothing = log.take_after(&mut cursor, usize::MAX, &mut taken);
+                    let _nothing = log.take_entries_after(&mut cursor, usize::MAX, &mut taken);
                     finish.arrive(taken.len());
                     taken.clear();
                 }

@@ -144,8 +144,8 @@ impl<M: Message, const SINGLY: bool> Queue<M> for Ours<SINGLY> {
                 take(message);
             }
         } else {
-            while receiver.wait_ready() {
-                receiver.drain().for_each(&mut take);
+            while receiver.wait_for_message() {
+                receiver.drain_available().for_each(&mut take);
             }
         }
     }

@@ -39,9 +39,9 @@ impl Buffer for Lineside {
 
     fn new(capacity: usize) -> Self {
         Lineside {
-            log: SharedRing::new(Ring::with_slots(0, capacity + 1)),
+            log: SharedRing::new(Ring::with_min_slots(0, capacity + 1)),
             bounds: RingBounds { entries: capacity, ..RingBounds::NONE },
-            cursor: RingCursor::at_offset(0),
+            cursor: RingCursor::cursor_at_offset(0),
             taken: Vec::with_capacity(1),
         }
     }
@@ -56,7 +56,7 @@ impl Buffer for Lineside {
 
     fn pull(&mut self) -> Option<RingEntry<Content>> {
         // An overtaken reader continues at the oldest entry, which is the one that the other buffers pull.
-        let _missed = self.log.take_after(&mut self.cursor, 1, &mut self.taken);
+        let _missed = self.log.take_entries_after(&mut self.cursor, 1, &mut self.taken);
         self.taken.pop()
     }
 }

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lineside_sync::ring::{MissedEntries, Ring, RingBounds, RingCursor, SharedRing};
+use lineside_sync::ring::{MissedRingEntries, Ring, RingBounds, RingCursor, SharedRing};
 use tokio::sync::broadcast::{self, error::TryRecvError};
 
 use super::{Bench, Content, ITEM_BYTES};
@@ -64,14 +64,15 @@ fn ours(readers: usize, span: Duration) -> f64 {
     let log = &log;
     let reader = || {
         move |over: &AtomicBool| {
-            let (mut cursor, mut entries, mut taken) = (RingCursor::at_offset(0), Vec::new(), 0);
+            let (mut cursor, mut entries, mut taken) =
+                (RingCursor::cursor_at_offset(0), Vec::new(), 0);
             while !over.load(Ordering::Acquire) {
-                if !log.has_news(&cursor) {
+                if !log.has_unseen_changes(&cursor) {
                     thread::yield_now();
                     continue;
                 }
-                let missed = log.take_after(&mut cursor, usize::MAX, &mut entries);
-                debug_assert_ne!(missed, MissedEntries::Uncounted);
+                let missed = log.take_entries_after(&mut cursor, usize::MAX, &mut entries);
+                debug_assert_ne!(missed, MissedRingEntries::Uncounted);
                 taken += entries.len() as u64;
                 entries.clear();
             }

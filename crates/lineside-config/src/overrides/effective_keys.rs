@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_model::{FeedConfig, Secret, SiriIds, SiriSource, SourceLocation};
+use lineside_model::{FeedConfig, Secret, SiriIdMapping, SiriSourceSettings, SourceLocation};
 use serde_json::{Map, Value};
 
 use super::FeedKeys;
@@ -77,7 +77,7 @@ pub fn default_feed_keys(feed: &FeedConfig) -> FeedKeys {
 }
 
 /// Returns the `siri` table of a feed.
-fn siri_table_value(siri: &SiriSource) -> Value {
+fn siri_table_value(siri: &SiriSourceSettings) -> Value {
     let mut keys = Map::new();
     let services: Vec<&str> = siri.services.iter().map(|it| it.as_str()).collect();
     keys.insert("services".to_owned(), Value::from(services));
@@ -85,7 +85,7 @@ fn siri_table_value(siri: &SiriSource) -> Value {
     keys.insert("envelope".to_owned(), Value::from(siri.envelope.as_str()));
     let ids = match (&siri.ids, siri.ids.config_name()) {
         (_, Some(ids_name)) => Value::from(ids_name.as_str()),
-        (SiriIds::Table(path, _), None) => json_object_of_present([("file", Some(&**path))]),
+        (SiriIdMapping::Table(path, _), None) => json_object_of_present([("file", Some(&**path))]),
         (_, None) => Value::Null,
     };
     keys.insert("ids".to_owned(), ids);

@@ -3,7 +3,7 @@
 //!
 //! Reading a file would reveal its content or its existence, and a file that blocks would block all later edits.
 
-use lineside_model::{FeedConfig, SiriIds, SourceLocation};
+use lineside_model::{FeedConfig, SiriIdMapping, SourceLocation};
 use serde_json::Value;
 
 use super::FeedKeys;
@@ -40,7 +40,7 @@ pub const NOT_WEB: &str = "expected an address that begins with https:// or http
 pub(super) fn split_off_id_table(
     feed: &FeedConfig,
     keys: &FeedKeys,
-) -> Result<(Option<SiriIds>, FeedKeys), OverrideKeyError> {
+) -> Result<(Option<SiriIdMapping>, FeedKeys), OverrideKeyError> {
     let mut rest = keys.clone();
     let ids = rest.get_mut("siri").and_then(Value::as_object_mut).and_then(|siri| {
         let is_table = siri.get("ids").is_some_and(Value::is_object);
@@ -48,7 +48,7 @@ pub(super) fn split_off_id_table(
     });
     let Some(ids) = ids else { return Ok((None, rest)) };
     match feed.siri.as_ref().map(|siri| &siri.ids) {
-        Some(known @ SiriIds::Table(path, _)) if ids["file"].as_str() == Some(path) => {
+        Some(known @ SiriIdMapping::Table(path, _)) if ids["file"].as_str() == Some(path) => {
             Ok((Some(known.clone()), rest))
         }
         _ => {

@@ -9,13 +9,17 @@ use super::http::{header_text, parse_http_date};
 use crate::poll_schedule::PollAdvice;
 
 /// Reads the advice of a reply that arrived at `now`.
-pub(super) fn parse_advice(status: StatusCode, headers: &HeaderMap, now: UnixMillis) -> PollAdvice {
+pub(super) fn parse_poll_advice(
+    status: StatusCode,
+    headers: &HeaderMap,
+    now: UnixMillis,
+) -> PollAdvice {
     // The producer's own clock, so that a wrong clock does not shift the advice.
     let date =
         header_text(headers, header::DATE).as_deref().and_then(parse_http_date).unwrap_or(now);
     match status {
         StatusCode::OK | StatusCode::NOT_MODIFIED => {
-            PollAdvice { fresh_for: parse_freshness(headers, date), retry_after: None }
+            PollAdvice { fresh_for: parse_remaining_freshness(headers, date), retry_after: None }
         }
         _ => PollAdvice { fresh_for: None, retry_after: parse_retry_after(headers, date) },
     }
@@ -23,7 +27,7 @@ pub(super) fn parse_advice(status: StatusCode, headers: &HeaderMap, now: UnixMil
 
 /// Returns the freshness as for any shared cache: `s-maxage` before `max-age` before `Expires`, less the reply's
 /// current age.
-fn parse_freshness(headers: &HeaderMap, date: UnixMillis) -> Option<Duration> {
+fn parse_remaining_freshness(headers: &HeaderMap, date: UnixMillis) -> Option<Duration> {
     let directives = parse_cache_control(headers);
     let has = |name: &str| directives.iter().any(|(known, _)| known == name);
     if has("no-cache") || has("no-store") {
@@ -84,7 +88,11 @@ mod tests {
             let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
             map.append(name, value.parse().unwrap());
         }
-        parse_advice(StatusCode::from_u16(status).unwrap(), &map, UnixMillis::from_seconds(NOW))
+        parse_poll_advice(
+            StatusCode::from_u16(status).unwrap(),
+            &map,
+            UnixMillis::from_seconds(NOW),
+        )
     }
 
     #[track_caller]

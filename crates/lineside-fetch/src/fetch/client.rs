@@ -24,16 +24,16 @@ use url::Url;
 
 use super::PostRequest;
 use crate::{
-    dns_lookup::{lookup_marker, with_lookup_marker},
+    dns_lookup::{current_dns_lookup_marker, run_with_dns_lookup_marker},
     feed_config::FeedConfig,
     fetch_failure::{FailureCode, FetchError, FetchPhase, root_cause},
     limits::{CONNECT_SHARE, CONNECT_TIME_MAX},
-    public_only::{AddressPolicy, NotPublic, PublicOnly, UnknownHost},
+    public_only::{AddressPolicy, PublicOnlyHttpClient, UnknownHost, UrlRejection},
 };
 
 /// The hosts that a request may reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HostReach {
+pub(super) enum AllowedHosts {
     /// Any host: the operator configured the URL.
     Anywhere,
     /// Hosts of the public internet: an untrusted user supplied the URL, or a public producer redirects there.
@@ -47,7 +47,7 @@ pub(super) enum HostReach {
 /// machine).
 ///
 /// Bounded: one per configured timeout.
-type Clients<C> = Arc<Mutex<BTreeMap<Duration, Result<C, Arc<str>>>>>;
+type ClientsByTimeout<C> = Arc<Mutex<BTreeMap<Duration, Result<C, Arc<str>>>>>;
 
 /// The header by which Entur and other services identify clients.
 const CLIENT_NAME: HeaderName = HeaderName::from_static("et-client-name");
@@ -60,9 +60,9 @@ const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
 pub(crate) struct HttpClient {
     name: HeaderValue,
     /// One client per timeout used since the start.
-    by_time: Clients<reqwest::Client>,
+    by_time: ClientsByTimeout<reqwest::Client>,
     /// Clients for URLs of untrusted users.
-    public_only: Clients<PublicOnly>,
+    public_only: ClientsByTimeout<PublicOnlyHttpClient>,
     address_policy: AddressPolicy,
     /// True if the environment names a proxy: then the peer of a connection is the proxy.
     has_proxy: bool,
@@ -79,7 +79,7 @@ impl HttpClient {
             by_time: Arc::default(),
             public_only: Arc::default(),
             address_policy: AddressPolicy::default(),
-            has_proxy: has_proxy(|name| std::env::var_os(name)),
+            has_proxy: has_proxy_in_environment(|name| std::env::var_os(name)),
         }
     }
 
@@ -91,31 +91,35 @@ impl HttpClient {
 
     /// Behaves as if the environment named a proxy.
     #[cfg(test)]
-    pub(super) fn with_proxy(self) -> HttpClient {
+    pub(super) fn assume_environment_proxy(self) -> HttpClient {
         HttpClient { has_proxy: true, ..self }
     }
 
     /// Returns the reach of the first request of a feed.
-    pub(super) fn initial_reach(feed: &FeedConfig) -> HostReach {
-        if feed.public_only { HostReach::PublicOnly } else { HostReach::Anywhere }
+    pub(super) fn initial_allowed_hosts(feed: &FeedConfig) -> AllowedHosts {
+        if feed.public_only { AllowedHosts::PublicOnly } else { AllowedHosts::Anywhere }
     }
 
     /// Returns the reach of the next request after this reply. A host of the public internet must not lead to private
     /// addresses, by a redirect or by its name: its owner could read the operator's network.
-    pub(super) async fn reach_after(&self, response: &Response, reach: HostReach) -> HostReach {
-        if reach != HostReach::Anywhere {
+    pub(super) async fn allowed_hosts_after_response(
+        &self,
+        response: &Response,
+        reach: AllowedHosts,
+    ) -> AllowedHosts {
+        if reach != AllowedHosts::Anywhere {
             return reach;
         }
         let peer = response.remote_addr().filter(|_| !self.has_proxy);
         let is_public = match peer {
-            Some(peer) => (self.address_policy.is_allowed())(peer.ip()),
+            Some(peer) => (self.address_policy.address_check())(peer.ip()),
             // A name that only the proxy can resolve may be a public host.
             None => self.address_policy.is_public_host(response.url()).await.unwrap_or(true),
         };
         match (is_public, self.has_proxy) {
-            (false, _) => HostReach::Anywhere,
-            (true, false) => HostReach::PublicOnly,
-            (true, true) => HostReach::PublicByProxy,
+            (false, _) => AllowedHosts::Anywhere,
+            (true, false) => AllowedHosts::PublicOnly,
+            (true, true) => AllowedHosts::PublicByProxy,
         }
     }
 
@@ -123,32 +127,35 @@ impl HttpClient {
     ///
     /// # Errors
     /// Returns an error if no client can be built or `reach` forbids the URL.
-    pub(super) async fn begin_get(
+    pub(super) async fn build_get_request(
         &self,
         timeout: Duration,
         url: &Url,
-        reach: HostReach,
+        reach: AllowedHosts,
     ) -> Result<RequestBuilder, FetchError> {
-        if reach == HostReach::PublicOnly {
-            return self.public_only_client(timeout)?.begin_get(url).map_err(not_public_failure);
+        if reach == AllowedHosts::PublicOnly {
+            return self
+                .public_only_client(timeout)?
+                .build_get_request(url)
+                .map_err(not_public_failure);
         }
-        self.check_reach(url, reach).await?;
+        self.check_host_allowed(url, reach).await?;
         Ok(self.client_with_timeout(timeout)?.get(url.clone()))
     }
 
-    fn public_only_client(&self, timeout: Duration) -> Result<PublicOnly, FetchError> {
-        cached_client(&self.public_only, timeout, |connecting| {
-            PublicOnly::without_redirects(
+    fn public_only_client(&self, timeout: Duration) -> Result<PublicOnlyHttpClient, FetchError> {
+        get_or_build_client(&self.public_only, timeout, |connecting| {
+            PublicOnlyHttpClient::without_redirects(
                 self.address_policy.clone(),
                 self.client_builder(connecting),
             )
         })
     }
 
-    async fn check_reach(&self, url: &Url, reach: HostReach) -> Result<(), FetchError> {
-        let is_name_checked = reach == HostReach::PublicByProxy;
+    async fn check_host_allowed(&self, url: &Url, reach: AllowedHosts) -> Result<(), FetchError> {
+        let is_name_checked = reach == AllowedHosts::PublicByProxy;
         if is_name_checked && self.address_policy.is_public_host(url).await == Some(false) {
-            return Err(not_public_failure(NotPublic::Host));
+            return Err(not_public_failure(UrlRejection::Host));
         }
         Ok(())
     }
@@ -157,21 +164,23 @@ impl HttpClient {
     ///
     /// # Errors
     /// Returns an error if no client can be built, `reach` forbids the URL, or an untrusted user supplied the URL.
-    pub(super) async fn begin_post(
+    pub(super) async fn build_post_request(
         &self,
         feed: &FeedConfig,
         url: &Url,
         post: &PostRequest,
-        reach: HostReach,
+        reach: AllowedHosts,
     ) -> Result<RequestBuilder, FetchError> {
         if feed.public_only {
             let detail = "not requested: POST requests are not sent to untrusted URLs";
             return Err(FetchError::new(FailureCode::Connect, detail));
         }
-        let request = if reach == HostReach::PublicOnly {
-            self.public_only_client(feed.timeout)?.begin_post(url).map_err(not_public_failure)?
+        let request = if reach == AllowedHosts::PublicOnly {
+            self.public_only_client(feed.timeout)?
+                .build_post_request(url)
+                .map_err(not_public_failure)?
         } else {
-            self.check_reach(url, reach).await?;
+            self.check_host_allowed(url, reach).await?;
             self.client_with_timeout(feed.timeout)?.post(url.clone())
         };
         let request = request.header(http::header::CONTENT_TYPE, post.content_type);
@@ -191,7 +200,7 @@ impl HttpClient {
         &self,
         timeout: Duration,
     ) -> Result<reqwest::Client, FetchError> {
-        cached_client(&self.by_time, timeout, |connecting| {
+        get_or_build_client(&self.by_time, timeout, |connecting| {
             let builder = self.client_builder(connecting).redirect(Policy::none());
             builder.dns_resolver(Arc::new(SystemResolver)).build()
         })
@@ -206,7 +215,7 @@ impl HttpClient {
 }
 
 /// Returns true if the environment names a proxy, by the rules of reqwest.
-fn has_proxy(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+fn has_proxy_in_environment(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     ["http_proxy", "https_proxy", "all_proxy"].iter().any(|name| {
         let named = |name: &str| variable(name).is_some_and(|proxy| !proxy.is_empty());
         named(name) || named(&name.to_uppercase())
@@ -227,8 +236,8 @@ pub(super) fn take_url_credentials(url: &mut Url) -> Option<(String, Option<Stri
 }
 
 /// Returns the client for a timeout, built on first use.
-fn cached_client<C: Clone>(
-    clients: &Clients<C>,
+fn get_or_build_client<C: Clone>(
+    clients: &ClientsByTimeout<C>,
     timeout: Duration,
     build: impl FnOnce(Duration) -> reqwest::Result<C>,
 ) -> Result<C, FetchError> {
@@ -241,7 +250,7 @@ fn cached_client<C: Clone>(
     })
 }
 
-fn not_public_failure(why: NotPublic) -> FetchError {
+fn not_public_failure(why: UrlRejection) -> FetchError {
     FetchError::new(FailureCode::Connect, format!("not requested: {why}"))
 }
 
@@ -251,9 +260,10 @@ fn not_public_failure(why: NotPublic) -> FetchError {
 /// Returns the step of connecting that failed, or that no reply came.
 pub(super) async fn send_request(request: RequestBuilder) -> Result<Response, FetchError> {
     let is_resolving = Arc::new(AtomicBool::new(false));
-    let answer = with_lookup_marker(Arc::clone(&is_resolving), request.send()).await;
-    answer
-        .map_err(|error| classify_error(error.without_url(), is_resolving.load(Ordering::Relaxed)))
+    let answer = run_with_dns_lookup_marker(Arc::clone(&is_resolving), request.send()).await;
+    answer.map_err(|error| {
+        classify_request_error(error.without_url(), is_resolving.load(Ordering::Relaxed))
+    })
 }
 
 /// The system's resolver, with failures distinguishable from other connection failures.
@@ -262,24 +272,24 @@ struct SystemResolver;
 
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct DnsFailure(String);
+struct DnsLookupError(String);
 
 impl Resolve for SystemResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let is_resolving = lookup_marker();
+        let is_resolving = current_dns_lookup_marker();
         Box::pin(async move {
             is_resolving.store(true, Ordering::Relaxed);
             let found = tokio::net::lookup_host((name.as_str(), 0)).await;
             is_resolving.store(false, Ordering::Relaxed);
             match found {
                 Ok(addresses) => Ok(Box::new(addresses.collect::<Vec<_>>().into_iter()) as Addrs),
-                Err(error) => Err(DnsFailure(error.to_string()).into()),
+                Err(error) => Err(DnsLookupError(error.to_string()).into()),
             }
         })
     }
 }
 
-fn classify_error(error: reqwest::Error, is_resolving: bool) -> FetchError {
+fn classify_request_error(error: reqwest::Error, is_resolving: bool) -> FetchError {
     if error.is_timeout() {
         let (phase, what) = match is_resolving {
             true => (FetchPhase::Dns, "resolving the host name took too long"),
@@ -287,7 +297,7 @@ fn classify_error(error: reqwest::Error, is_resolving: bool) -> FetchError {
         };
         return FetchError::new(FailureCode::Timeout, what).with_phase(phase);
     }
-    if let Some(failure) = find_known_cause(&error) {
+    if let Some(failure) = find_cause_with_failure_code(&error) {
         return failure;
     }
     let cause = root_cause(&error);
@@ -299,12 +309,12 @@ fn classify_error(error: reqwest::Error, is_resolving: bool) -> FetchError {
 }
 
 /// Searches the chain of causes for one that has its own failure code.
-fn find_known_cause(error: &(dyn Error + 'static)) -> Option<FetchError> {
-    if error.is::<DnsFailure>() || error.is::<UnknownHost>() {
+fn find_cause_with_failure_code(error: &(dyn Error + 'static)) -> Option<FetchError> {
+    if error.is::<DnsLookupError>() || error.is::<UnknownHost>() {
         let detail = format!("the host name cannot be resolved: {error}");
         return Some(FetchError::new(FailureCode::Dns, detail));
     }
-    if let Some(why) = error.downcast_ref::<NotPublic>() {
+    if let Some(why) = error.downcast_ref::<UrlRejection>() {
         return Some(not_public_failure(*why));
     }
     if error.is::<rustls::Error>() {
@@ -315,8 +325,8 @@ fn find_known_cause(error: &(dyn Error + 'static)) -> Option<FetchError> {
     }
     // The error wrapped by an `io::Error` is not its source, so it is searched separately.
     let wrapped = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
-    let wrapped = wrapped.and_then(|error| find_known_cause(error));
-    wrapped.or_else(|| error.source().and_then(find_known_cause))
+    let wrapped = wrapped.and_then(|error| find_cause_with_failure_code(error));
+    wrapped.or_else(|| error.source().and_then(find_cause_with_failure_code))
 }
 
 #[cfg(test)]
@@ -326,7 +336,9 @@ mod tests {
     #[test]
     fn proxy_variables_may_be_lowercase_or_uppercase() {
         let has = |name: &'static str, value: &'static str| {
-            has_proxy(move |variable| (variable == name).then(|| OsString::from(value)))
+            has_proxy_in_environment(move |variable| {
+                (variable == name).then(|| OsString::from(value))
+            })
         };
         assert!(has("HTTPS_PROXY", "http://proxy") && has("http_proxy", "http://proxy"));
         assert!(has("ALL_PROXY", "socks5://proxy"));

@@ -18,25 +18,25 @@ use crate::fetch_failure::FetchError;
 pub(crate) struct FileFetcher {
     path: PathBuf,
     pub(super) max: u64,
-    seen: Option<Stamp>,
+    seen: Option<FileStamp>,
 }
 
 /// Size and modification time, which distinguish versions of a file without reading it.
-pub(super) type Stamp = (u64, Option<SystemTime>);
+pub(super) type FileStamp = (u64, Option<SystemTime>);
 
 impl FileFetcher {
     pub(super) fn new(path: PathBuf, max: u64) -> FileFetcher {
         FileFetcher { path, max, seen: None }
     }
 
-    pub(super) fn forget_version(&mut self) {
+    pub(super) fn forget_fetched_version(&mut self) {
         self.seen = None;
     }
 
     pub(super) async fn fetch_file(&mut self) -> Result<FetchOutcome, FetchError> {
         let (path, max, seen) = (self.path.clone(), self.max, self.seen);
         let (fetched, stamp) = run_blocking(move || {
-            let stamp = read_stamp(&path)?;
+            let stamp = read_file_stamp(&path)?;
             if seen == Some(stamp) {
                 return Ok((FetchOutcome::NotModified, stamp));
             }
@@ -55,7 +55,7 @@ impl FileFetcher {
     }
 }
 
-pub(super) fn read_stamp(path: &Path) -> Result<Stamp, FetchError> {
+pub(super) fn read_file_stamp(path: &Path) -> Result<FileStamp, FetchError> {
     let metadata =
         fs::metadata(path).map_err(|error| FetchError::from_io(&display_path(path), &error))?;
     Ok((metadata.len(), metadata.modified().ok()))

@@ -12,7 +12,7 @@ use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use super::{
     FetchOutcome, FetchedBody,
-    file::{Stamp, display_path, read_stamp, to_unix_millis},
+    file::{FileStamp, display_path, read_file_stamp, to_unix_millis},
     run_blocking,
 };
 use crate::fetch_failure::FetchError;
@@ -29,7 +29,7 @@ const XML_DEPTH_MAX: usize = 4;
 pub(crate) struct FolderFetcher {
     path: PathBuf,
     pub(super) max: u64,
-    seen: Option<Vec<(String, Stamp)>>,
+    seen: Option<Vec<(String, FileStamp)>>,
 }
 
 impl FolderFetcher {
@@ -37,14 +37,14 @@ impl FolderFetcher {
         FolderFetcher { path, max, seen: None }
     }
 
-    pub(super) fn forget_version(&mut self) {
+    pub(super) fn forget_fetched_version(&mut self) {
         self.seen = None;
     }
 
     pub(super) async fn fetch_folder(&mut self) -> Result<FetchOutcome, FetchError> {
         let (path, max, seen) = (self.path.clone(), self.max, self.seen.clone());
         let (fetched, listing) = run_blocking(move || {
-            let listing = list_files(&path)?;
+            let listing = list_schedule_files(&path)?;
             if seen.as_ref() == Some(&listing) {
                 return Ok((FetchOutcome::NotModified, listing));
             }
@@ -52,7 +52,7 @@ impl FolderFetcher {
                 listing.iter().filter_map(|(_, (_, time))| *time).max();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("schedule");
             let mut zip = Cursor::new(Vec::new());
-            pack_files(&path, &listing, max, &mut zip)?;
+            zip_files(&path, &listing, max, &mut zip)?;
             let body = FetchedBody {
                 bytes: zip.into_inner().into(),
                 content_type: Some("application/zip".to_owned()),
@@ -73,30 +73,34 @@ impl FolderFetcher {
 ///
 /// # Errors
 /// Returns an error if a file cannot be read, the files exceed `max`, or the zip cannot be written.
-pub fn pack_folder(folder: &Path, max: u64, into: &mut (impl Write + Seek)) -> io::Result<()> {
-    let packed = list_files(folder).and_then(|files| pack_files(folder, &files, max, into));
+pub fn zip_schedule_folder(
+    folder: &Path,
+    max: u64,
+    into: &mut (impl Write + Seek),
+) -> io::Result<()> {
+    let packed = list_schedule_files(folder).and_then(|files| zip_files(folder, &files, max, into));
     packed.map_err(|failure| io::Error::other(failure.detail))
 }
 
 /// Detects the format from the file names; a folder with neither counts as GTFS, whose reader reports the missing
 /// files.
 pub(super) fn detect_folder_format(folder: &Path) -> Option<Format> {
-    let files = list_files(folder).ok()?;
+    let files = list_schedule_files(folder).ok()?;
     Some(schedule_format_by_file(files.first().map_or("", |(name, _)| name)))
 }
 
 /// Lists the schedule's files by name. A folder with GTFS tables is GTFS, even if it also contains XML files.
-fn list_files(folder: &Path) -> Result<Vec<(String, Stamp)>, FetchError> {
+fn list_schedule_files(folder: &Path) -> Result<Vec<(String, FileStamp)>, FetchError> {
     let mut files = Vec::new();
     // Names are case-insensitive, as in a zip.
     let is_gtfs_name = |name: &str| {
         let name = name.to_ascii_lowercase();
         name.ends_with(".txt") || name.ends_with(".geojson")
     };
-    walk_files(folder, "", 1, &is_gtfs_name, TABLES_MAX, &mut files)?;
+    list_files_recursively(folder, "", 1, &is_gtfs_name, TABLES_MAX, &mut files)?;
     if !files.iter().any(|(name, _)| find_file_spec(&name.to_ascii_lowercase()).is_some()) {
         let mut xml = Vec::new();
-        walk_files(folder, "", XML_DEPTH_MAX, &is_xml_file, XML_FILES_MAX, &mut xml)?;
+        list_files_recursively(folder, "", XML_DEPTH_MAX, &is_xml_file, XML_FILES_MAX, &mut xml)?;
         if !xml.is_empty() {
             files = xml;
         }
@@ -111,13 +115,13 @@ fn is_xml_file(name: &str) -> bool {
 
 /// Lists files by their paths relative to `top`, up to `depth` levels deep. Symbolic links to folders are skipped,
 /// since they may form a cycle.
-fn walk_files(
+fn list_files_recursively(
     top: &Path,
     inside: &str,
     depth: usize,
     accepts_name: &dyn Fn(&str) -> bool,
     files_max: usize,
-    files: &mut Vec<(String, Stamp)>,
+    files: &mut Vec<(String, FileStamp)>,
 ) -> Result<(), FetchError> {
     let folder = top.join(inside);
     let fail = |error: io::Error| FetchError::from_io(&display_path(&folder), &error);
@@ -128,18 +132,18 @@ fn walk_files(
         let name = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
         let path = entry.path();
         if depth > 1 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            walk_files(top, &name, depth - 1, accepts_name, files_max, files)?;
+            list_files_recursively(top, &name, depth - 1, accepts_name, files_max, files)?;
         } else if accepts_name(&name) && path.is_file() && files.len() < files_max {
-            files.push((name, read_stamp(&path)?));
+            files.push((name, read_file_stamp(&path)?));
         }
     }
     Ok(())
 }
 
 /// Packs files deterministically, so that an unchanged folder has the same hash.
-fn pack_files(
+fn zip_files(
     folder: &Path,
-    files: &[(String, Stamp)],
+    files: &[(String, FileStamp)],
     max: u64,
     into: &mut (impl Write + Seek),
 ) -> Result<(), FetchError> {

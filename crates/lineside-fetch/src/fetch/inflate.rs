@@ -18,20 +18,20 @@ const SEGMENT_BYTES: usize = 1 << 20;
 /// meanwhile.
 #[derive(Debug)]
 pub(super) enum BodyCollector {
-    Plain { buffer: BodyBuffer, max: u64 },
+    Plain { buffer: SegmentedBodyBuffer, max: u64 },
     Gzip { decoder: Box<MultiGzDecoder<CappedBuffer>>, received: u64, max: u64 },
 }
 
 /// The collected part of a body, in segments: one growing buffer would be copied each time that it doubles, and a body
 /// of 500 MB would leave as much behind in freed buffers.
 #[derive(Debug, Default)]
-pub(super) struct BodyBuffer {
+pub(super) struct SegmentedBodyBuffer {
     segments: Vec<Vec<u8>>,
     /// Length of the body so far, in bytes, with the drained part.
     length: u64,
 }
 
-impl BodyBuffer {
+impl SegmentedBodyBuffer {
     fn push_piece(&mut self, piece: &[u8]) {
         self.length += piece.len() as u64;
         let mut rest = piece;
@@ -50,12 +50,12 @@ impl BodyBuffer {
     }
 
     /// Returns the beginning of the undrained part.
-    fn head(&self) -> &[u8] {
+    fn undrained_start(&self) -> &[u8] {
         self.segments.first().map_or(&[], Vec::as_slice)
     }
 
     /// Removes and returns the undrained part. Each segment is freed as soon as it is copied.
-    fn drain(&mut self) -> Vec<u8> {
+    fn take_undrained_bytes(&mut self) -> Vec<u8> {
         let mut segments = std::mem::take(&mut self.segments);
         if segments.len() <= 1 {
             return segments.pop().unwrap_or_default();
@@ -71,7 +71,7 @@ impl BodyBuffer {
 /// A buffer that rejects writes beyond its limit.
 #[derive(Debug, Default)]
 pub(super) struct CappedBuffer {
-    buffer: BodyBuffer,
+    buffer: SegmentedBodyBuffer,
     limit: u64,
     has_overflowed: bool,
 }
@@ -97,7 +97,7 @@ impl BodyCollector {
             let decoder = Box::new(MultiGzDecoder::new(CappedBuffer::default()));
             BodyCollector::Gzip { decoder, received: 0, max }
         } else {
-            BodyCollector::Plain { buffer: BodyBuffer::default(), max }
+            BodyCollector::Plain { buffer: SegmentedBodyBuffer::default(), max }
         }
     }
 
@@ -116,23 +116,23 @@ impl BodyCollector {
                 if *received > *max {
                     return Err(FetchError::body_too_large(*max));
                 }
-                decoder.get_mut().limit = inflated_max(*received, *max);
+                decoder.get_mut().limit = max_decompressed_bytes(*received, *max);
                 match decoder.write_all(piece) {
                     Ok(()) => Ok(()),
-                    Err(error) => Err(inflate_failure(decoder.get_ref(), *max, &error)),
+                    Err(error) => Err(decompression_failure(decoder.get_ref(), *max, &error)),
                 }
             }
         }
     }
 
     /// Lowers the limit to `lower` bytes for the rest of the body.
-    pub(super) fn lower_max(&mut self, lower: u64) {
+    pub(super) fn lower_size_limit(&mut self, lower: u64) {
         let (BodyCollector::Plain { max, .. } | BodyCollector::Gzip { max, .. }) = self;
         *max = lower.min(*max);
     }
 
     /// Returns the number of bytes received.
-    pub(super) fn bytes_taken(&self) -> u64 {
+    pub(super) fn bytes_received(&self) -> u64 {
         match self {
             BodyCollector::Plain { buffer, .. } => buffer.length,
             BodyCollector::Gzip { received, .. } => *received,
@@ -140,30 +140,30 @@ impl BodyCollector {
     }
 
     /// Removes and returns the part collected so far, decompressed. The limits still count it.
-    pub(super) fn drain_body(&mut self) -> Vec<u8> {
+    pub(super) fn take_collected_bytes(&mut self) -> Vec<u8> {
         match self {
-            BodyCollector::Plain { buffer, .. } => buffer.drain(),
-            BodyCollector::Gzip { decoder, .. } => decoder.get_mut().buffer.drain(),
+            BodyCollector::Plain { buffer, .. } => buffer.take_undrained_bytes(),
+            BodyCollector::Gzip { decoder, .. } => decoder.get_mut().buffer.take_undrained_bytes(),
         }
     }
 
     /// Returns the beginning of the part that was collected and not drained: all of it up to 1 MiB.
-    pub(super) fn body_head(&self) -> &[u8] {
+    pub(super) fn undrained_body_start(&self) -> &[u8] {
         match self {
-            BodyCollector::Plain { buffer, .. } => buffer.head(),
-            BodyCollector::Gzip { decoder, .. } => decoder.get_ref().buffer.head(),
+            BodyCollector::Plain { buffer, .. } => buffer.undrained_start(),
+            BodyCollector::Gzip { decoder, .. } => decoder.get_ref().buffer.undrained_start(),
         }
     }
 
     /// Returns the body, without the drained part.
-    pub(super) fn finish_body(&mut self) -> Result<Vec<u8>, FetchError> {
+    pub(super) fn finish_and_take_body(&mut self) -> Result<Vec<u8>, FetchError> {
         match self {
-            BodyCollector::Plain { buffer, .. } => Ok(buffer.drain()),
+            BodyCollector::Plain { buffer, .. } => Ok(buffer.take_undrained_bytes()),
             BodyCollector::Gzip { received: 0, .. } => Ok(Vec::new()),
             BodyCollector::Gzip { decoder, max, .. } => match decoder.try_finish() {
-                Ok(()) => Ok(decoder.get_mut().buffer.drain()),
+                Ok(()) => Ok(decoder.get_mut().buffer.take_undrained_bytes()),
                 Err(error) if decoder.get_ref().has_overflowed => {
-                    Err(inflate_failure(decoder.get_ref(), *max, &error))
+                    Err(decompression_failure(decoder.get_ref(), *max, &error))
                 }
                 // The received bytes were valid, so the rest is missing.
                 Err(_) => Err(FetchError::new(
@@ -175,11 +175,11 @@ impl BodyCollector {
     }
 }
 
-fn inflated_max(n_received: u64, max: u64) -> u64 {
+fn max_decompressed_bytes(n_received: u64, max: u64) -> u64 {
     max.min(n_received.saturating_mul(RATIO_MAX).max(RATIO_FREE_BYTES))
 }
 
-fn inflate_failure(capped: &CappedBuffer, max: u64, error: &io::Error) -> FetchError {
+fn decompression_failure(capped: &CappedBuffer, max: u64, error: &io::Error) -> FetchError {
     if capped.has_overflowed {
         let why = if capped.limit < max { "looks like a zip bomb" } else { "is too large" };
         return FetchError::new(
@@ -207,7 +207,7 @@ mod tests {
         for piece in body.chunks(7) {
             collector.push_piece(piece).map_err(|failure| failure.code)?;
         }
-        collector.finish_body().map_err(|failure| failure.code)
+        collector.finish_and_take_body().map_err(|failure| failure.code)
     }
 
     #[test]
@@ -225,9 +225,9 @@ mod tests {
             let mut all = Vec::new();
             for piece in sent.chunks(1_000) {
                 collector.push_piece(piece).map_err(|failure| failure.code)?;
-                all.extend(collector.drain_body());
+                all.extend(collector.take_collected_bytes());
             }
-            all.extend(collector.finish_body().map_err(|failure| failure.code)?);
+            all.extend(collector.finish_and_take_body().map_err(|failure| failure.code)?);
             Ok(all)
         };
         let zipped = gzip(&body);
@@ -246,13 +246,13 @@ mod tests {
         for piece in body.chunks(SEGMENT_BYTES + 7) {
             collector.push_piece(piece).unwrap();
         }
-        assert_eq!(collector.body_head(), &body[..SEGMENT_BYTES]);
-        assert!(collector.finish_body().unwrap() == body);
+        assert_eq!(collector.undrained_body_start(), &body[..SEGMENT_BYTES]);
+        assert!(collector.finish_and_take_body().unwrap() == body);
     }
 
     #[test]
     fn the_memory_of_a_large_body_is_at_most_one_segment_more_than_its_length() {
-        let mut buffer = BodyBuffer::default();
+        let mut buffer = SegmentedBodyBuffer::default();
         for _ in 0..9 * SEGMENT_BYTES / 16_000 {
             buffer.push_piece(&[0; 16_000]);
         }

@@ -27,14 +27,14 @@ use lineside_sync::{Clock, UnixMillis};
 use tokio::sync::Semaphore;
 use url::Url;
 
-pub use folder::pack_folder;
-pub use probe::{fetch_into, fetch_once, probe_format};
-pub use redact::Redactor;
+pub use folder::zip_schedule_folder;
+pub use probe::{detect_source_format, fetch_once_into_writer, fetch_source_once};
+pub use redact::SecretRedactor;
 pub use replay::ReplayClock;
 
-use self::{client::HttpClient, token::TokenSources};
+use self::{client::HttpClient, token::TokenSourceRegistry};
 use crate::{
-    feed_config::{FeedConfig, SharedConfig},
+    feed_config::{FeedConfig, SharedFeedConfig},
     fetch_failure::{FailureCode, FetchError},
     poll_schedule::PollAdvice,
     rate_limit::{RateLimitBucket, RateLimitPermit, RateLimiter},
@@ -106,20 +106,30 @@ pub struct ErrorBodyReader {
 
 /// The parts that all fetchers share.
 #[derive(Clone, Debug)]
-pub struct FetchContext {
+pub struct SharedFetchContext {
     client: HttpClient,
     clock: Arc<dyn Clock>,
     rate_limiter: Arc<RateLimiter>,
-    tokens: Arc<TokenSources>,
+    tokens: Arc<TokenSourceRegistry>,
     /// Permit for one source test at a time: a national schedule takes hundreds of megabytes while it is decoded.
     pub test_slot: Arc<Semaphore>,
 }
 
-impl FetchContext {
+impl SharedFetchContext {
     /// Creates the context with the client name sent to producers and the rate limits.
-    pub fn new(user_agent: &str, clock: Arc<dyn Clock>, budgets: Arc<RateLimiter>) -> FetchContext {
+    pub fn new(
+        user_agent: &str,
+        clock: Arc<dyn Clock>,
+        budgets: Arc<RateLimiter>,
+    ) -> SharedFetchContext {
         let (client, test_slot) = (HttpClient::new(user_agent), Arc::new(Semaphore::new(1)));
-        FetchContext { client, clock, rate_limiter: budgets, tokens: Arc::default(), test_slot }
+        SharedFetchContext {
+            client,
+            clock,
+            rate_limiter: budgets,
+            tokens: Arc::default(),
+            test_slot,
+        }
     }
 
     /// Returns the rate limiter of requests to producers.
@@ -128,16 +138,16 @@ impl FetchContext {
     }
 
     /// Returns the bucket that counts a feed's requests to its own host.
-    pub fn bucket_for_feed(&self, feed: &FeedConfig) -> RateLimitBucket {
+    pub fn rate_limit_bucket_for_feed(&self, feed: &FeedConfig) -> RateLimitBucket {
         self.rate_limiter.bucket_for_feed(feed, feed.url.host_with_port().as_deref())
     }
 
     /// Waits for a permit for one request to the host of `url` on behalf of `feed`.
-    async fn wait_for_permit(&self, feed: &FeedConfig, url: &Url) -> RateLimitPermit {
+    async fn wait_for_rate_limit_permit(&self, feed: &FeedConfig, url: &Url) -> RateLimitPermit {
         let bucket = self.rate_limiter.bucket_for_feed(feed, url_host(url).as_deref());
         let now = self.clock.monotonic();
-        let reservation = bucket.reserve_from(now, now);
-        self.clock.sleep_until(reservation.reserved_at()).await;
+        let reservation = bucket.reserve_request_time(now, now);
+        self.clock.sleep_until(reservation.reserved_time()).await;
         reservation.wait_for_permit(Arc::clone(&self.clock)).await
     }
 }
@@ -151,7 +161,7 @@ pub enum SourceFetcher {
 }
 
 impl SourceFetcher {
-    pub fn new(config: &SharedConfig, shared: &FetchContext) -> SourceFetcher {
+    pub fn new(config: &SharedFeedConfig, shared: &SharedFetchContext) -> SourceFetcher {
         let max = config.body_bytes_max();
         match &config.url {
             SourceLocation::Http(url) => {
@@ -169,7 +179,7 @@ impl SourceFetcher {
     }
 
     /// Applies another configuration of the same source and keeps the validators.
-    pub fn reconfigure(&mut self, config: &SharedConfig, shared: &FetchContext) {
+    pub fn reconfigure(&mut self, config: &SharedFeedConfig, shared: &SharedFetchContext) {
         let max = config.body_bytes_max();
         match self {
             SourceFetcher::Http(fetcher) => fetcher.reconfigure(Arc::clone(config), shared),
@@ -186,9 +196,9 @@ impl SourceFetcher {
     }
 
     /// Returns the part of the last fetch that was spent waiting for permits of the rate limit.
-    pub fn wait_time(&self) -> Duration {
+    pub fn permit_wait_time(&self) -> Duration {
         match self {
-            SourceFetcher::Http(fetcher) => fetcher.wait_time(),
+            SourceFetcher::Http(fetcher) => fetcher.permit_wait_time(),
             _ => Duration::ZERO,
         }
     }
@@ -203,54 +213,54 @@ impl SourceFetcher {
         match self {
             SourceFetcher::Http(fetcher) => fetcher.fetch_url(permit, question).await,
             SourceFetcher::Path(fetcher) => fetcher.fetch_path().await,
-            SourceFetcher::Replay(fetcher) => fetcher.fetch_frame().await,
+            SourceFetcher::Replay(fetcher) => fetcher.fetch_due_frame().await,
         }
     }
 
     /// Forgets the validators after an unusable body, so that the next fetch requests a complete one.
-    pub fn forget_version(&mut self) {
+    pub fn forget_fetched_version(&mut self) {
         match self {
             SourceFetcher::Http(fetcher) => fetcher.forget_validators(),
-            SourceFetcher::Path(fetcher) => fetcher.forget_version(),
+            SourceFetcher::Path(fetcher) => fetcher.forget_fetched_version(),
             SourceFetcher::Replay(_) => {}
         }
     }
 
     /// Streams the next HTTP body into `spool`.
-    fn spool_next_body(&mut self, spool: spool::BodySpool) {
+    fn stream_next_body_into(&mut self, spool: spool::BodyStreamWriter) {
         if let SourceFetcher::Http(fetcher) = self {
-            fetcher.spool_next_body(spool);
+            fetcher.stream_next_body_into(spool);
         }
     }
 
     /// Returns the validators of the last body, to be stored with it.
-    pub fn validators(&self) -> CacheValidators {
+    pub fn cache_validators(&self) -> CacheValidators {
         match self {
-            SourceFetcher::Http(fetcher) => fetcher.validators(),
+            SourceFetcher::Http(fetcher) => fetcher.cache_validators(),
             _ => CacheValidators::default(),
         }
     }
 
     /// Restores the validators of an earlier body.
-    pub fn set_validators(&mut self, validators: &CacheValidators) {
+    pub fn set_cache_validators(&mut self, validators: &CacheValidators) {
         if let SourceFetcher::Http(fetcher) = self {
-            fetcher.set_validators(validators);
+            fetcher.set_cache_validators(validators);
         }
     }
 
     /// Returns the time until the next frame of a replay; `None` for other sources.
-    pub fn next_frame_in(&self) -> Option<Duration> {
+    pub fn time_until_next_replay_frame(&self) -> Option<Duration> {
         match self {
-            SourceFetcher::Replay(fetcher) => fetcher.next_frame_in(),
+            SourceFetcher::Replay(fetcher) => fetcher.time_until_next_frame(),
             _ => None,
         }
     }
 
     /// Returns the first bytes of an unusable body as displayable text with the feed's secrets and `key` redacted.
-    pub fn redact_head(&self, bytes: &[u8], key: Option<&Secret>) -> String {
+    pub fn redacted_body_start(&self, bytes: &[u8], key: Option<&Secret>) -> String {
         match self {
-            SourceFetcher::Http(fetcher) => fetcher.redact_head(bytes, key),
-            _ => redact::Redactor::default().redact_bytes(bytes),
+            SourceFetcher::Http(fetcher) => fetcher.redacted_body_start(bytes, key),
+            _ => redact::SecretRedactor::default().redact_reply_prefix(bytes),
         }
     }
 
@@ -263,9 +273,9 @@ impl SourceFetcher {
     }
 
     /// Returns the advice of the last reply about the next request.
-    pub fn last_advice(&self) -> PollAdvice {
+    pub fn last_poll_advice(&self) -> PollAdvice {
         match self {
-            SourceFetcher::Http(fetcher) => fetcher.last_advice(),
+            SourceFetcher::Http(fetcher) => fetcher.last_poll_advice(),
             _ => PollAdvice::default(),
         }
     }
@@ -280,8 +290,8 @@ impl SourceFetcher {
 }
 
 /// Returns true if a text contains a secret of the feed.
-pub fn contains_secret(feed: &FeedConfig, text: &str) -> bool {
-    redact::Redactor::for_feed(feed, &[]).finds_secret(text)
+pub fn contains_feed_secret(feed: &FeedConfig, text: &str) -> bool {
+    redact::SecretRedactor::for_feed(feed, &[]).contains_secret(text)
 }
 
 /// Runs blocking disk work. A panic in it fails this fetch only.

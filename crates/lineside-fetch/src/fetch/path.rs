@@ -26,19 +26,19 @@ impl PathFetcher {
         self.folder.max = max;
     }
 
-    pub(super) fn forget_version(&mut self) {
-        self.file.forget_version();
-        self.folder.forget_version();
+    pub(super) fn forget_fetched_version(&mut self) {
+        self.file.forget_fetched_version();
+        self.folder.forget_fetched_version();
     }
 
     pub(super) async fn fetch_path(&mut self) -> Result<FetchOutcome, FetchError> {
         let path = self.path.clone();
         // The version seen of a file says nothing about a later folder, and vice versa.
         if run_blocking(move || Ok(path.is_dir())).await? {
-            self.file.forget_version();
+            self.file.forget_fetched_version();
             self.folder.fetch_folder().await
         } else {
-            self.folder.forget_version();
+            self.folder.forget_fetched_version();
             self.file.fetch_file().await
         }
     }

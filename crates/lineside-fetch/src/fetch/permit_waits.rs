@@ -5,12 +5,12 @@ use std::{future::Future, sync::Arc, time::Duration};
 use lineside_sync::Clock;
 use parking_lot::Mutex;
 
-use super::http::{timeout_failure, within_limit};
+use super::http::{timeout_failure, wait_with_timeout};
 use crate::fetch_failure::FetchError;
 
 /// The wait time of one fetch.
 #[derive(Debug, Default)]
-pub(super) struct PermitWaits(Mutex<WaitState>);
+pub(super) struct PermitWaitTimer(Mutex<WaitState>);
 
 #[derive(Debug, Default)]
 struct WaitState {
@@ -19,9 +19,9 @@ struct WaitState {
     since: Option<Duration>,
 }
 
-impl PermitWaits {
+impl PermitWaitTimer {
     /// Waits for `permit` and adds the time.
-    pub(super) async fn track_wait<T>(
+    pub(super) async fn measure_permit_wait<T>(
         &self,
         clock: &dyn Clock,
         permit: impl Future<Output = T>,
@@ -42,7 +42,7 @@ impl PermitWaits {
     }
 
     /// Waits for `work` at most for `limit`, not counting the time spent waiting for permits.
-    pub(super) async fn within_limit<T>(
+    pub(super) async fn wait_with_timeout_excluding_permits<T>(
         &self,
         clock: &Arc<dyn Clock>,
         limit: Duration,
@@ -61,7 +61,7 @@ impl PermitWaits {
             let left = limit.saturating_sub(worked);
             // Waiting for a permit does not reduce the remaining time.
             if let Ok(done) =
-                within_limit(clock, left.max(CHECK_INTERVAL_MIN), what, &mut work).await
+                wait_with_timeout(clock, left.max(CHECK_INTERVAL_MIN), what, &mut work).await
             {
                 return Ok(done);
             }
@@ -86,19 +86,24 @@ mod tests {
     fn waiting_for_a_permit_does_not_count_towards_the_time_limit() {
         let simulated = Arc::new(SimulatedClock::new(UnixMillis(0)));
         let clock: Arc<dyn Clock> = Arc::<SimulatedClock>::clone(&simulated);
-        let waits = PermitWaits::default();
+        let waits = PermitWaitTimer::default();
         let (permit, permit_sent) = tokio::sync::oneshot::channel::<()>();
         let work = async {
             clock.sleep(MINUTE).await;
-            waits.track_wait(&*clock, permit_sent).await.unwrap();
+            waits.measure_permit_wait(&*clock, permit_sent).await.unwrap();
             std::future::pending::<()>().await;
         };
-        let mut all = std::pin::pin!(waits.within_limit(&clock, 10 * MINUTE, "all", work));
+        let mut all = std::pin::pin!(waits.wait_with_timeout_excluding_permits(
+            &clock,
+            10 * MINUTE,
+            "all",
+            work
+        ));
         let mut context = Context::from_waker(Waker::noop());
         let mut pass = |minutes: u32| {
             let mut polled = Poll::Pending;
             for _ in 0..minutes {
-                simulated.advance(MINUTE);
+                simulated.advance_time(MINUTE);
                 polled = all.as_mut().poll(&mut context);
                 if polled.is_ready() {
                     break;

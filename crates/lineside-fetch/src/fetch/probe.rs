@@ -6,7 +6,9 @@ use bytes::Bytes;
 use lineside_formats::{Format, schedule_format_by_file, sniff_format};
 use lineside_sync::Clock;
 
-use super::{FetchContext, FetchOutcome, SourceFetcher, SourceRequest, folder, spool::BodySpool};
+use super::{
+    FetchOutcome, SharedFetchContext, SourceFetcher, SourceRequest, folder, spool::BodyStreamWriter,
+};
 use crate::{
     feed_config::FeedConfig,
     fetch_failure::{FailureCode, FetchError, FetchFailure},
@@ -19,7 +21,7 @@ use crate::{
 ///
 /// Fetches the source once, so it is meant for a start from the command line, where the schedule among several URLs is
 /// unknown. The format of a folder follows from its files. Returns `None` if the source does not answer.
-pub async fn probe_format(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<Format> {
+pub async fn detect_source_format(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<Format> {
     if config.configured_format().is_some() {
         return config.configured_format();
     }
@@ -28,14 +30,14 @@ pub async fn probe_format(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<
             let path = path.clone();
             let probe = move || match path.is_dir() {
                 true => folder::detect_folder_format(&path),
-                false => probe_file_format(&path),
+                false => detect_format_of_file(&path),
             };
             tokio::task::spawn_blocking(probe).await.ok()?
         }
         SourceLocation::Http(_) | SourceLocation::Replay { .. } => {
             let config = Arc::new(config.clone());
             let mut fetcher =
-                SourceFetcher::new(&config, &FetchContext::new("", clock, Arc::default()));
+                SourceFetcher::new(&config, &SharedFetchContext::new("", clock, Arc::default()));
             match fetcher.fetch_source(RateLimitPermit::default(), SourceRequest::Plain).await {
                 Ok(FetchOutcome::Body(body)) => sniff_format(&body.bytes),
                 Ok(FetchOutcome::NotModified | FetchOutcome::Empty(_)) | Err(_) => None,
@@ -48,8 +50,11 @@ pub async fn probe_format(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<
 ///
 /// # Errors
 /// Returns the failure of the fetch.
-pub async fn fetch_once(config: &FeedConfig, clock: Arc<dyn Clock>) -> Result<Bytes, FetchFailure> {
-    fetch_source(config, clock, None).await
+pub async fn fetch_source_once(
+    config: &FeedConfig,
+    clock: Arc<dyn Clock>,
+) -> Result<Bytes, FetchFailure> {
+    fetch_once_with_spool(config, clock, None).await
 }
 
 /// Fetches an http(s) source once, like a poll, and writes the decompressed body piece by piece, so that it is never
@@ -57,24 +62,24 @@ pub async fn fetch_once(config: &FeedConfig, clock: Arc<dyn Clock>) -> Result<By
 ///
 /// # Errors
 /// Returns the failure of the fetch or of writing.
-pub async fn fetch_into(
+pub async fn fetch_once_into_writer(
     config: &FeedConfig,
     clock: Arc<dyn Clock>,
     writer: Box<dyn Write + Send + Sync>,
 ) -> Result<(), FetchFailure> {
-    fetch_source(config, clock, Some(BodySpool::new(writer))).await.map(drop)
+    fetch_once_with_spool(config, clock, Some(BodyStreamWriter::new(writer))).await.map(drop)
 }
 
-async fn fetch_source(
+async fn fetch_once_with_spool(
     config: &FeedConfig,
     clock: Arc<dyn Clock>,
-    spool: Option<BodySpool>,
+    spool: Option<BodyStreamWriter>,
 ) -> Result<Bytes, FetchFailure> {
     let config = Arc::new(config.clone());
-    let sources = FetchContext::new("", Arc::clone(&clock), Arc::default());
+    let sources = SharedFetchContext::new("", Arc::clone(&clock), Arc::default());
     let mut fetcher = SourceFetcher::new(&config, &sources);
     if let Some(spool) = spool {
-        fetcher.spool_next_body(spool);
+        fetcher.stream_next_body_into(spool);
     }
     let failure = match fetcher.fetch_source(RateLimitPermit::default(), SourceRequest::Plain).await
     {
@@ -88,7 +93,7 @@ async fn fetch_source(
 }
 
 /// A zip lists its names only at the end, so the name of its first file decides.
-fn probe_file_format(path: &Path) -> Option<Format> {
+fn detect_format_of_file(path: &Path) -> Option<Format> {
     use std::io::Read;
     let mut head = Vec::new();
     std::fs::File::open(path).ok()?.take(PROBE_BYTES as u64).read_to_end(&mut head).ok()?;

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    FetchContext, FetchOutcome, PostRequest, SourceFetcher, SourceRequest, client::HttpClient,
+    FetchOutcome, PostRequest, SharedFetchContext, SourceFetcher, SourceRequest, client::HttpClient,
 };
 use crate::{
     feed_config::FeedConfig,
@@ -63,14 +63,15 @@ async fn fetch_for_operator(url: &str) -> Result<FetchOutcome, FetchError> {
 }
 
 async fn fetch_as(public_only: bool, url: &str) -> Result<FetchOutcome, FetchError> {
-    let client =
-        |client: HttpClient| client.with_address_policy(AddressPolicy::for_addresses(is_public));
+    let client = |client: HttpClient| {
+        client.with_address_policy(AddressPolicy::with_address_check(is_public))
+    };
     Source::new(public_only, url, client).fetch(SourceRequest::Plain).await
 }
 
 /// A feed's source, fetched several times.
 struct Source {
-    sources: FetchContext,
+    sources: SharedFetchContext,
     config: Arc<FeedConfig>,
     fetcher: SourceFetcher,
 }
@@ -78,7 +79,7 @@ struct Source {
 impl Source {
     fn new(public_only: bool, url: &str, client: impl Fn(HttpClient) -> HttpClient) -> Source {
         let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
-        let mut sources = FetchContext::new("", clock, Arc::default());
+        let mut sources = SharedFetchContext::new("", clock, Arc::default());
         sources.client = client(sources.client);
         let url = SourceLocation::parse(url).unwrap();
         let config = FeedConfig { public_only, ..FeedConfig::new(FeedId::new("a").unwrap(), url) };
@@ -92,8 +93,8 @@ impl Source {
         let now = clock.monotonic();
         let permit = self
             .sources
-            .bucket_for_feed(&self.config)
-            .reserve_from(now, now)
+            .rate_limit_bucket_for_feed(&self.config)
+            .reserve_request_time(now, now)
             .wait_for_permit(clock)
             .await;
         self.fetcher.fetch_source(permit, question).await
@@ -102,8 +103,8 @@ impl Source {
 
 /// Returns a source whose name resolves to the public address first and to the private one from the second lookup on.
 fn rebound(port: u16) -> Source {
-    let address_policy =
-        AddressPolicy::for_addresses(is_public).with_fixed_address(IpAddr::V4(PRIVATE));
+    let address_policy = AddressPolicy::with_address_check(is_public)
+        .with_fixed_resolved_address(IpAddr::V4(PRIVATE));
     Source::new(false, &format!("http://localhost:{port}/"), move |client| {
         client.with_address_policy(address_policy.clone())
     })
@@ -194,7 +195,9 @@ async fn behind_a_proxy_the_host_of_the_url_is_checked() {
     let (public, _) = server(PUBLIC, "302 Found", &location).await;
     let proxied = |url: &str| {
         let client = |client: HttpClient| {
-            client.with_address_policy(AddressPolicy::for_addresses(is_public)).with_proxy()
+            client
+                .with_address_policy(AddressPolicy::with_address_check(is_public))
+                .assume_environment_proxy()
         };
         Source::new(false, url, client)
     };
@@ -211,8 +214,9 @@ async fn behind_a_proxy_the_host_of_the_url_is_checked() {
 async fn credentials_in_the_url_are_sent_to_a_public_host_at_every_poll() {
     let listener = TcpListener::bind((PUBLIC, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let client =
-        |client: HttpClient| client.with_address_policy(AddressPolicy::for_addresses(is_public));
+    let client = |client: HttpClient| {
+        client.with_address_policy(AddressPolicy::with_address_check(is_public))
+    };
     let url = format!("http://me:a%20key@{PUBLIC}:{port}/");
     let mut source = Source::new(false, &url, client);
     for _ in 0..2 {

@@ -21,22 +21,22 @@ const SECRET_CHARS_MIN: usize = 4;
 
 /// Secrets that a producer may echo and that must be redacted. Never printed itself.
 #[derive(Default)]
-pub struct Redactor {
+pub struct SecretRedactor {
     /// The secrets and their encodings as a whole, longest first.
     forms: Vec<String>,
     /// The secrets themselves.
     plain: Vec<String>,
 }
 
-impl fmt::Debug for Redactor {
+impl fmt::Debug for SecretRedactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor").finish_non_exhaustive()
     }
 }
 
-impl Redactor {
+impl SecretRedactor {
     /// Collects all secrets that `feed` sends, including its tokens.
-    pub fn for_feed(feed: &FeedConfig, tokens: &[&Secret]) -> Redactor {
+    pub fn for_feed(feed: &FeedConfig, tokens: &[&Secret]) -> SecretRedactor {
         let mut plain: Vec<String> =
             feed.query.iter().map(|(_, value)| value.reveal().to_owned()).collect();
         for (_, value) in &feed.headers {
@@ -58,8 +58,9 @@ impl Redactor {
                 plain.push(STANDARD.encode(format!("{user}:{password}")));
                 plain.push(password);
             }
-            let keys =
-                url.query_pairs().filter(|(name, _)| SourceLocation::is_secret_parameter(name));
+            let keys = url
+                .query_pairs()
+                .filter(|(name, _)| SourceLocation::is_secret_query_parameter(name));
             plain.extend(keys.map(|(_, value)| value.into_owned()));
         }
         let encoded: Vec<String> = plain.iter().flat_map(|text| secret_encodings(text)).collect();
@@ -69,31 +70,31 @@ impl Redactor {
         // Longest first: otherwise part of a longer form would remain.
         forms.sort_unstable_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
         forms.dedup();
-        Redactor { forms, plain }
+        SecretRedactor { forms, plain }
     }
 
     /// Returns true if a text contains a secret.
-    pub(super) fn finds_secret(&self, text: &str) -> bool {
-        (0..text.len()).any(|at| self.secret_length_at(&text.as_bytes()[at..]) > 0)
+    pub(super) fn contains_secret(&self, text: &str) -> bool {
+        (0..text.len()).any(|at| self.leading_secret_length(&text.as_bytes()[at..]) > 0)
     }
 
     /// Returns the number of bytes to read so that no secret is cut at the end of the shown part.
-    pub(super) fn lookahead_bytes(&self) -> usize {
+    pub(super) fn bytes_needed_to_redact(&self) -> usize {
         let longest = self.plain.iter().map(String::len).max().unwrap_or(0);
         REPLY_HEAD_BYTES + longest * ESCAPE_BYTES_MAX
     }
 
     /// Returns the first of `bytes` as text with secrets redacted and without characters that move surrounding text.
-    pub fn redact_bytes(&self, bytes: &[u8]) -> String {
-        self.redact_first_bytes(bytes, REPLY_HEAD_BYTES)
+    pub fn redact_reply_prefix(&self, bytes: &[u8]) -> String {
+        self.redact_prefix_up_to(bytes, REPLY_HEAD_BYTES)
     }
 
-    /// Redacts like [`redact_bytes`](Self::redact_bytes), with at most `max` bytes.
-    pub fn redact_first_bytes(&self, bytes: &[u8], max: usize) -> String {
+    /// Redacts like [`redact_reply_prefix`](Self::redact_bytes), with at most `max` bytes.
+    pub fn redact_prefix_up_to(&self, bytes: &[u8], max: usize) -> String {
         let mut redacted = Vec::new();
         let mut hidden_until = 0;
         for (at, byte) in bytes.iter().enumerate().take(max) {
-            let n_hidden = self.secret_length_at(&bytes[at..]);
+            let n_hidden = self.leading_secret_length(&bytes[at..]);
             if n_hidden > 0 && at >= hidden_until {
                 redacted.extend_from_slice(b"***");
             }
@@ -115,15 +116,15 @@ impl Redactor {
     }
 
     /// Redacts bytes whose beginning was cut off: they may begin within a secret.
-    pub fn redact_remaining_bytes(&self, bytes: &[u8]) -> String {
-        match self.hidden_rest(bytes) {
-            0 => self.redact_bytes(bytes),
-            n => format!("***{}", self.redact_bytes(&bytes[n..])),
+    pub fn redact_after_cut(&self, bytes: &[u8]) -> String {
+        match self.cut_secret_length(bytes) {
+            0 => self.redact_reply_prefix(bytes),
+            n => format!("***{}", self.redact_reply_prefix(&bytes[n..])),
         }
     }
 
     /// Returns the number of leading bytes that end a secret begun earlier.
-    fn hidden_rest(&self, bytes: &[u8]) -> usize {
+    fn cut_secret_length(&self, bytes: &[u8]) -> usize {
         let ends_with = |encoded: &String| {
             let longest = (encoded.len() - 1).min(bytes.len());
             let is_end = |&n: &usize| {
@@ -132,12 +133,12 @@ impl Redactor {
             (SECRET_CHARS_MIN..=longest).rev().find(is_end)
         };
         let longest_form = self.forms.iter().filter_map(ends_with).max().unwrap_or(0);
-        let ends = self.plain.iter().flat_map(|secret| ends_of(secret));
+        let ends = self.plain.iter().flat_map(|secret| secret_suffixes(secret));
         // The bytes may also begin within an escape.
         let is_escape_byte = |byte: &&u8| byte.is_ascii_alphanumeric() || b"#;".contains(byte);
         let n_cut = bytes.iter().take(ESCAPE_BYTES_MAX).take_while(is_escape_byte).count();
         ends.flat_map(|end| {
-            (0..=n_cut).filter_map(move |cut| match escaped_length(end, &bytes[cut..]) {
+            (0..=n_cut).filter_map(move |cut| match escaped_secret_length(end, &bytes[cut..]) {
                 0 => None,
                 n => Some(cut + n),
             })
@@ -146,7 +147,7 @@ impl Redactor {
     }
 
     /// Returns the number of leading bytes that belong to a secret, ignoring case. The bytes may end within it.
-    fn secret_length_at(&self, bytes: &[u8]) -> usize {
+    fn leading_secret_length(&self, bytes: &[u8]) -> usize {
         let begins = |secret: &&String| {
             let n = secret.len().min(bytes.len());
             n >= SECRET_CHARS_MIN && secret.as_bytes()[..n].eq_ignore_ascii_case(&bytes[..n])
@@ -154,19 +155,22 @@ impl Redactor {
         // The first match is the longest.
         let encoded =
             self.forms.iter().find(begins).map_or(0, |encoded| encoded.len().min(bytes.len()));
-        self.plain.iter().map(|secret| escaped_length(secret, bytes)).fold(encoded, usize::max)
+        self.plain
+            .iter()
+            .map(|secret| escaped_secret_length(secret, bytes))
+            .fold(encoded, usize::max)
     }
 }
 
 /// Returns the proper suffixes of a secret that are long enough to be recognised, longest first.
-fn ends_of(secret: &str) -> impl Iterator<Item = &str> {
+fn secret_suffixes(secret: &str) -> impl Iterator<Item = &str> {
     let ends = secret.char_indices().skip(1).map(|(at, _)| &secret[at..]);
     ends.take_while(|end| end.len() >= SECRET_CHARS_MIN)
 }
 
 /// Returns the number of leading bytes that equal the secret, with each character plain or escaped in any way; 0 if
 /// they differ. The bytes may end within the secret.
-fn escaped_length(secret: &str, bytes: &[u8]) -> usize {
+fn escaped_secret_length(secret: &str, bytes: &[u8]) -> usize {
     let mut at = 0;
     for (n, c) in secret.chars().enumerate() {
         let rest = &bytes[at..];
@@ -236,7 +240,8 @@ fn parse_hexadecimal(digits: &[u8]) -> Option<u32> {
     u32::from_str_radix(text, 16).ok()
 }
 
-/// Returns the encodings of a secret as a whole. [`escaped_length`] finds those that escape character by character.
+/// Returns the encodings of a secret as a whole. [`escaped_secret_length`] finds those that escape character by
+/// character.
 fn secret_encodings(secret: &str) -> [String; 4] {
     let bytes = secret.as_bytes();
     let hexadecimal = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -285,7 +290,8 @@ mod tests {
 
     #[test]
     fn secrets_that_a_producer_echoes_are_redacted() {
-        let hidden = Redactor::for_feed(&feed(), &[&Secret::new("t0ken"), &Secret::new("before")]);
+        let hidden =
+            SecretRedactor::for_feed(&feed(), &[&Secret::new("t0ken"), &Secret::new("before")]);
         for secret in [
             "p4ss/w0rd",
             "p4ss%2Fw0rd",
@@ -303,11 +309,11 @@ mod tests {
             "before",
         ] {
             let text = format!("wrong key: {secret}!");
-            assert_eq!(hidden.redact_bytes(text.as_bytes()), "wrong key: ***!", "{secret}");
+            assert_eq!(hidden.redact_reply_prefix(text.as_bytes()), "wrong key: ***!", "{secret}");
         }
         for pair in ["ann:inbasic", "me:p4ss/w0rd"] {
             let header = format!("authorization: Basic {}", STANDARD.encode(pair));
-            assert_eq!(hidden.redact_bytes(header.as_bytes()), "authorization: Basic ***");
+            assert_eq!(hidden.redact_reply_prefix(header.as_bytes()), "authorization: Basic ***");
         }
     }
 
@@ -317,29 +323,29 @@ mod tests {
         feed.query = ["abcdef", "cdefgh", "cdef"]
             .map(|value| ("key".to_owned(), Secret::new(value)))
             .to_vec();
-        let hidden = Redactor::for_feed(&feed, &[]);
-        assert_eq!(hidden.redact_bytes(b"xabcdefghy"), "x***y");
-        assert_eq!(hidden.redact_bytes(b"xcdefy abcdefcdef"), "x***y ******");
+        let hidden = SecretRedactor::for_feed(&feed, &[]);
+        assert_eq!(hidden.redact_reply_prefix(b"xabcdefghy"), "x***y");
+        assert_eq!(hidden.redact_reply_prefix(b"xcdefy abcdefcdef"), "x***y ******");
     }
 
     #[test]
     fn a_secret_cut_by_the_end_of_the_text_is_redacted() {
-        let hidden = Redactor::for_feed(&feed(), &[]);
+        let hidden = SecretRedactor::for_feed(&feed(), &[]);
         for at in REPLY_HEAD_BYTES - 12..REPLY_HEAD_BYTES + 2 {
             let text = format!("{}inheader and more", "x".repeat(at));
-            assert!(!hidden.redact_bytes(text.as_bytes()).contains("in"), "{at}");
+            assert!(!hidden.redact_reply_prefix(text.as_bytes()).contains("in"), "{at}");
             // A redacted secret before it shortens the shown text and must not reveal later bytes.
             let twice = format!("inheader{}", &text[8..]);
-            assert!(!hidden.redact_bytes(twice.as_bytes()).contains("in"), "{at}");
+            assert!(!hidden.redact_reply_prefix(twice.as_bytes()).contains("in"), "{at}");
         }
     }
 
     #[test]
     fn a_truncated_secret_at_the_end_is_redacted() {
-        let hidden = Redactor::for_feed(&feed(), &[]);
-        assert_eq!(hidden.redact_bytes(b"wrong key: inhea"), "wrong key: ***");
+        let hidden = SecretRedactor::for_feed(&feed(), &[]);
+        assert_eq!(hidden.redact_reply_prefix(b"wrong key: inhea"), "wrong key: ***");
         assert_eq!(
-            hidden.redact_bytes(b"wrong key: inh"),
+            hidden.redact_reply_prefix(b"wrong key: inh"),
             "wrong key: inh",
             "too short to be redacted"
         );
@@ -347,12 +353,12 @@ mod tests {
 
     #[test]
     fn a_secret_that_began_before_the_text_is_redacted() {
-        let hidden = Redactor::for_feed(&feed(), &[]);
-        assert_eq!(hidden.redact_remaining_bytes(b"eader is wrong"), "*** is wrong");
-        assert_eq!(hidden.redact_remaining_bytes(b"ader and inheader"), "*** and ***");
-        assert_eq!(hidden.redact_remaining_bytes(b"der"), "der", "too short to be redacted");
-        assert_eq!(hidden.redact_remaining_bytes(b"inheader"), "***");
-        assert_eq!(hidden.redact_remaining_bytes(b""), "");
+        let hidden = SecretRedactor::for_feed(&feed(), &[]);
+        assert_eq!(hidden.redact_after_cut(b"eader is wrong"), "*** is wrong");
+        assert_eq!(hidden.redact_after_cut(b"ader and inheader"), "*** and ***");
+        assert_eq!(hidden.redact_after_cut(b"der"), "der", "too short to be redacted");
+        assert_eq!(hidden.redact_after_cut(b"inheader"), "***");
+        assert_eq!(hidden.redact_after_cut(b""), "");
     }
 
     #[test]
@@ -361,7 +367,7 @@ mod tests {
         feed.query = ["Se\"cr<et&'+/ x", "a/b+c=d"]
             .map(|value| ("key".to_owned(), Secret::new(value)))
             .to_vec();
-        let hidden = Redactor::for_feed(&feed, &[]);
+        let hidden = SecretRedactor::for_feed(&feed, &[]);
         for text in [
             r#"Se\"cr<et&'+/ x"#,
             r#"Se\"cr<et&'+\/ x"#,
@@ -378,7 +384,7 @@ mod tests {
             "S&#101;&#34;cr%3cet&#x26;&apos;+\\/ x",
             "d=c+b/a",
         ] {
-            let shown = hidden.redact_bytes(format!("wrong key: {text}!").as_bytes());
+            let shown = hidden.redact_reply_prefix(format!("wrong key: {text}!").as_bytes());
             assert_eq!(shown, "wrong key: ***!", "{text}");
         }
     }
@@ -387,7 +393,7 @@ mod tests {
     fn the_rest_of_an_escaped_secret_is_redacted() {
         let mut feed = feed();
         feed.query = vec![("key".to_owned(), Secret::new("Se\"cr<et&'+/ x"))];
-        let hidden = Redactor::for_feed(&feed, &[]);
+        let hidden = SecretRedactor::for_feed(&feed, &[]);
         for rest in [
             "cr&lt;et&amp;&#39;+/ x",
             r"u003cet\u0026'+\/ x",
@@ -396,12 +402,12 @@ mod tests {
             "%2B/+x",
         ] {
             assert_eq!(
-                hidden.redact_remaining_bytes(format!("{rest} is wrong").as_bytes()),
+                hidden.redact_after_cut(format!("{rest} is wrong").as_bytes()),
                 "*** is wrong",
                 "{rest}"
             );
         }
-        assert_eq!(hidden.redact_remaining_bytes(b"it is wrong"), "it is wrong");
+        assert_eq!(hidden.redact_after_cut(b"it is wrong"), "it is wrong");
     }
 
     proptest! {
@@ -412,7 +418,7 @@ mod tests {
                 0..60,
             )
         ) {
-            let shown = Redactor::for_feed(&feed(), &[&Secret::new("s3cr3t")]).redact_bytes(pieces.concat().as_bytes());
+            let shown = SecretRedactor::for_feed(&feed(), &[&Secret::new("s3cr3t")]).redact_reply_prefix(pieces.concat().as_bytes());
             prop_assert!(!shown.contains("inheader") && !shown.contains("s3cr"), "{shown}");
             prop_assert!(shown.len() <= REPLY_HEAD_BYTES);
         }
@@ -420,11 +426,14 @@ mod tests {
 
     #[test]
     fn shown_text_is_short_and_has_no_control_characters() {
-        let hidden = Redactor::for_feed(&feed(), &[]);
-        assert_eq!(hidden.redact_bytes(b"a\x00b\x1b[31m\r\n\tc"), "a\u{fffd}b\u{fffd}[31m\n\tc");
-        assert_eq!(hidden.redact_bytes("x\u{202e}y".as_bytes()), "x\u{fffd}y");
-        assert_eq!(hidden.redact_bytes(&[0xff; 4_000]).len() / 3, REPLY_HEAD_BYTES / 3);
-        assert_eq!(hidden.redact_bytes(&[b'y'; 4_000]).len(), REPLY_HEAD_BYTES);
-        assert_eq!(hidden.redact_bytes(b""), "");
+        let hidden = SecretRedactor::for_feed(&feed(), &[]);
+        assert_eq!(
+            hidden.redact_reply_prefix(b"a\x00b\x1b[31m\r\n\tc"),
+            "a\u{fffd}b\u{fffd}[31m\n\tc"
+        );
+        assert_eq!(hidden.redact_reply_prefix("x\u{202e}y".as_bytes()), "x\u{fffd}y");
+        assert_eq!(hidden.redact_reply_prefix(&[0xff; 4_000]).len() / 3, REPLY_HEAD_BYTES / 3);
+        assert_eq!(hidden.redact_reply_prefix(&[b'y'; 4_000]).len(), REPLY_HEAD_BYTES);
+        assert_eq!(hidden.redact_reply_prefix(b""), "");
     }
 }

@@ -27,14 +27,15 @@ impl HttpFetcher {
     ) -> Result<(Response, RateLimitPermit), FetchError> {
         let mut permit = permit;
         let mut url = self.url.clone();
-        let first_reach = HttpClient::initial_reach(&self.config);
+        let first_reach = HttpClient::initial_allowed_hosts(&self.config);
         let mut own_reach = self.public_reach.unwrap_or(first_reach);
         let mut reach = own_reach;
         for _ in 0..=REDIRECTS_MAX {
             let response = self.send_to_url(&url, token, reach).await?;
             let is_other = url_host(&url) != url_host(&self.url);
             self.redirected_host = url_host(&url).filter(|_| is_other);
-            let next_reach = self.shared.client.reach_after(&response, reach).await;
+            let next_reach =
+                self.shared.client.allowed_hosts_after_response(&response, reach).await;
             if url.origin() == self.url.origin() && next_reach != own_reach {
                 own_reach = next_reach;
                 self.public_reach = Some(next_reach);
@@ -55,7 +56,7 @@ impl HttpFetcher {
             reach = if is_own { own_reach } else { next_reach };
             // The next host may have its own limit, so this permit is released first.
             drop((response, permit));
-            permit = self.wait_for_permit(&url).await;
+            permit = self.wait_for_rate_limit_permit(&url).await;
         }
         Err(FetchError::new(
             FailureCode::Http(StatusCode::FOUND.as_u16()),

@@ -15,7 +15,7 @@ use lineside_sync::{Clock, UnixMillis};
 
 use super::{
     FetchOutcome, FetchedBody,
-    file::{display_path, read_file, read_stamp, to_unix_millis},
+    file::{display_path, read_file, read_file_stamp, to_unix_millis},
     run_blocking,
 };
 use crate::fetch_failure::{FailureCode, FetchError};
@@ -38,10 +38,10 @@ pub struct ReplayFetcher {
 
 /// The recorded time of a folder that is being played.
 #[derive(Clone, Debug)]
-pub struct ReplayClock(Arc<ReplayTape>);
+pub struct ReplayClock(Arc<ReplayRecording>);
 
 #[derive(Debug)]
-struct ReplayTape {
+struct ReplayRecording {
     started: Duration,
     speed: f64,
     frames: Vec<ReplayFrame>,
@@ -59,14 +59,14 @@ struct ReplayFrame {
 impl ReplayClock {
     /// Returns the recorded time at `monotonic` of the playing clock.
     pub fn recorded_time(&self, monotonic: Duration) -> UnixMillis {
-        let elapsed = self.elapsed_time(monotonic);
+        let elapsed = self.elapsed_replay_time(monotonic);
         let frames = &self.0.frames;
         let next = frames.partition_point(|frame| frame.offset <= elapsed);
         let Some(frame) = frames.get(next.saturating_sub(1)) else { return UnixMillis(0) };
         frame.at + elapsed.saturating_sub(frame.offset)
     }
 
-    fn elapsed_time(&self, monotonic: Duration) -> Duration {
+    fn elapsed_replay_time(&self, monotonic: Duration) -> Duration {
         monotonic.saturating_sub(self.0.started).mul_f64(self.0.speed)
     }
 }
@@ -81,21 +81,22 @@ impl ReplayFetcher {
     }
 
     /// Returns the time until the next frame; `None` if all have been played.
-    pub(super) fn next_frame_in(&self) -> Option<Duration> {
+    pub(super) fn time_until_next_frame(&self) -> Option<Duration> {
         let tape = self.tape.get()?;
         let next = tape.0.frames.get(self.played)?;
-        let wait = next.offset.saturating_sub(tape.elapsed_time(self.clock.monotonic()));
+        let wait = next.offset.saturating_sub(tape.elapsed_replay_time(self.clock.monotonic()));
         Some(wait.div_f64(self.speed))
     }
 
-    pub(super) async fn fetch_frame(&mut self) -> Result<FetchOutcome, FetchError> {
+    pub(super) async fn fetch_due_frame(&mut self) -> Result<FetchOutcome, FetchError> {
         if self.tape.get().is_none() {
             let (dir, max) = (self.dir.clone(), self.max);
-            let frames = run_blocking(move || find_frames(&dir, max)).await?;
-            let tape = ReplayTape { started: self.clock.monotonic(), speed: self.speed, frames };
+            let frames = run_blocking(move || list_replay_frames(&dir, max)).await?;
+            let tape =
+                ReplayRecording { started: self.clock.monotonic(), speed: self.speed, frames };
             self.tape.get_or_init(|| ReplayClock(Arc::new(tape)));
         }
-        let due = self.next_frame_in() == Some(Duration::ZERO);
+        let due = self.time_until_next_frame() == Some(Duration::ZERO);
         let frame = self.tape.get().and_then(|tape| tape.0.frames.get(self.played)).cloned();
         let Some(frame) = frame.filter(|_| due) else { return Ok(FetchOutcome::NotModified) };
         // An unreadable frame is skipped: otherwise it would stop the replay.
@@ -115,7 +116,7 @@ impl ReplayFetcher {
 }
 
 /// Lists the folder's snapshots in time order.
-fn find_frames(dir: &Path, max: u64) -> Result<Vec<ReplayFrame>, FetchError> {
+fn list_replay_frames(dir: &Path, max: u64) -> Result<Vec<ReplayFrame>, FetchError> {
     let fail = |error: std::io::Error| FetchError::from_io(&display_path(dir), &error);
     let mut frames = Vec::new();
     for entry in fs::read_dir(dir).map_err(fail)? {
@@ -130,7 +131,7 @@ fn find_frames(dir: &Path, max: u64) -> Result<Vec<ReplayFrame>, FetchError> {
                 format!("{} contains more than {REPLAY_FILES_MAX} files", display_path(dir));
             return Err(FetchError::new(FailureCode::TooLarge, detail));
         }
-        let at = recorded_at(&path, max)?;
+        let at = read_recording_time(&path, max)?;
         frames.push(ReplayFrame { at, path, offset: Duration::ZERO });
     }
     if frames.is_empty() {
@@ -146,15 +147,15 @@ fn find_frames(dir: &Path, max: u64) -> Result<Vec<ReplayFrame>, FetchError> {
 }
 
 /// Returns the time in the message's header, else the Unix time in the file name, else the modification time.
-fn recorded_at(path: &Path, max: u64) -> Result<UnixMillis, FetchError> {
+fn read_recording_time(path: &Path, max: u64) -> Result<UnixMillis, FetchError> {
     if let Some(at) = header_time(path, max) {
         return Ok(at);
     }
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    if let Some(at) = time_in_name(name) {
+    if let Some(at) = parse_time_in_file_name(name) {
         return Ok(at);
     }
-    Ok(read_stamp(path)?.1.and_then(to_unix_millis).unwrap_or_default())
+    Ok(read_file_stamp(path)?.1.and_then(to_unix_millis).unwrap_or_default())
 }
 
 fn header_time(path: &Path, max: u64) -> Option<UnixMillis> {
@@ -163,7 +164,7 @@ fn header_time(path: &Path, max: u64) -> Option<UnixMillis> {
 }
 
 /// Returns the first run of exactly ten digits, read as Unix seconds (2001 to 2286).
-fn time_in_name(name: &str) -> Option<UnixMillis> {
+fn parse_time_in_file_name(name: &str) -> Option<UnixMillis> {
     let digits = name.split(|c: char| !c.is_ascii_digit()).find(|digits| digits.len() == 10)?;
     Some(UnixMillis::from_seconds(digits.parse().ok()?))
 }
@@ -187,7 +188,7 @@ mod tests {
             let hole = frames[i].at.duration_since(frames[i - 1].at).min(HOLE_MAX);
             frames[i].offset = frames[i - 1].offset + hole;
         }
-        ReplayClock(Arc::new(ReplayTape { started: Duration::from_secs(5), speed, frames }))
+        ReplayClock(Arc::new(ReplayRecording { started: Duration::from_secs(5), speed, frames }))
     }
 
     #[test]
@@ -206,10 +207,10 @@ mod tests {
     #[test]
     fn a_file_name_may_contain_the_time() {
         assert_eq!(
-            time_in_name("1707397157.ace.pb"),
+            parse_time_in_file_name("1707397157.ace.pb"),
             Some(UnixMillis::from_seconds(1_707_397_157))
         );
-        assert_eq!(time_in_name("tu-2024.pb"), None);
+        assert_eq!(parse_time_in_file_name("tu-2024.pb"), None);
     }
 
     #[tokio::test]
@@ -223,16 +224,16 @@ mod tests {
             ReplayFetcher::new(dir.path().into(), 10.0, 1 << 20, Arc::clone(&clock) as _);
         let mut played = Vec::new();
         for _ in 0..30 {
-            if let FetchOutcome::Body(body) = fetcher.fetch_frame().await.unwrap() {
+            if let FetchOutcome::Body(body) = fetcher.fetch_due_frame().await.unwrap() {
                 played.push((
                     clock.monotonic().as_millis(),
                     body.last_modified.unwrap().unix_seconds(),
                 ));
             }
-            clock.advance(Duration::from_millis(100));
+            clock.advance_time(Duration::from_millis(100));
         }
         assert_eq!(played, [(0, 1_700_000_000), (1_000, 1_700_000_010), (2_000, 1_700_000_020)]);
-        assert_eq!(fetcher.next_frame_in(), None);
+        assert_eq!(fetcher.time_until_next_frame(), None);
     }
 
     #[tokio::test]
@@ -240,6 +241,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
         let mut fetcher = ReplayFetcher::new(dir.path().into(), 1.0, 1, clock);
-        assert_eq!(fetcher.fetch_frame().await.unwrap_err().code, FailureCode::Empty);
+        assert_eq!(fetcher.fetch_due_frame().await.unwrap_err().code, FailureCode::Empty);
     }
 }

@@ -5,11 +5,11 @@ use std::{fmt, io::Write};
 use crate::fetch_failure::{FailureCode, FetchError};
 
 /// The destination of the pieces. Writing may block on a disk, so this is for commands, not for feeds.
-pub(super) struct BodySpool(Box<dyn Write + Send + Sync>);
+pub(super) struct BodyStreamWriter(Box<dyn Write + Send + Sync>);
 
-impl BodySpool {
-    pub(super) fn new(writer: Box<dyn Write + Send + Sync>) -> BodySpool {
-        BodySpool(writer)
+impl BodyStreamWriter {
+    pub(super) fn new(writer: Box<dyn Write + Send + Sync>) -> BodyStreamWriter {
+        BodyStreamWriter(writer)
     }
 
     pub(super) fn write_piece(&mut self, piece: &[u8]) -> Result<(), FetchError> {
@@ -18,7 +18,7 @@ impl BodySpool {
     }
 }
 
-impl fmt::Debug for BodySpool {
+impl fmt::Debug for BodyStreamWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BodySpool").finish_non_exhaustive()
     }

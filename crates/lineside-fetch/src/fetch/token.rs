@@ -22,8 +22,8 @@ use tokio::sync::Mutex;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::{
-    FetchContext, advice::parse_advice as advice_of, client, http::within_limit,
-    permit_waits::PermitWaits,
+    SharedFetchContext, advice::parse_poll_advice as advice_of, client, http::wait_with_timeout,
+    permit_waits::PermitWaitTimer,
 };
 use crate::{
     feed_config::FeedConfig,
@@ -53,11 +53,11 @@ impl fmt::Debug for AccessToken {
 
 /// The token sources of all feeds. Bounded: one per feed.
 #[derive(Debug, Default)]
-pub(crate) struct TokenSources(parking_lot::Mutex<Vec<Arc<TokenSource>>>);
+pub(crate) struct TokenSourceRegistry(parking_lot::Mutex<Vec<Arc<TokenSource>>>);
 
-impl TokenSources {
+impl TokenSourceRegistry {
     /// Returns the source that all feeds with this client share.
-    pub(super) fn source_for_client(&self, oauth2: &OAuth2Client) -> Arc<TokenSource> {
+    pub(super) fn token_source_for_client(&self, oauth2: &OAuth2Client) -> Arc<TokenSource> {
         let mut sources = self.0.lock();
         // Drop the sources of feeds that were removed or reconfigured.
         sources.retain(|known| known.oauth2 == *oauth2 || Arc::strong_count(known) > 1);
@@ -96,15 +96,15 @@ struct TokenFailures {
 
 /// The context of a token request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TokenRequester<'a> {
-    pub(super) shared: &'a FetchContext,
+pub(super) struct TokenRequestContext<'a> {
+    pub(super) shared: &'a SharedFetchContext,
     /// The feed that needs the token.
     pub(super) feed: &'a FeedConfig,
     /// The wait time of the feed's fetch.
-    pub(super) waits: &'a PermitWaits,
+    pub(super) waits: &'a PermitWaitTimer,
 }
 
-impl TokenRequester<'_> {
+impl TokenRequestContext<'_> {
     fn monotonic_now(&self) -> Duration {
         self.shared.clock.monotonic()
     }
@@ -112,7 +112,7 @@ impl TokenRequester<'_> {
 
 impl TokenSource {
     /// Returns the cached token, unless it is due for renewal.
-    pub(super) fn find_cached(&self, now: Duration) -> Option<Arc<AccessToken>> {
+    pub(super) fn cached_token(&self, now: Duration) -> Option<Arc<AccessToken>> {
         self.token.load_full().filter(|token| now < token.until)
     }
 
@@ -120,14 +120,16 @@ impl TokenSource {
     ///
     /// # Errors
     /// Returns the failure of the token request, without secrets.
-    pub(super) async fn get_token(
+    pub(super) async fn get_or_request_token(
         &self,
         refused: Option<&Arc<AccessToken>>,
-        requester: TokenRequester<'_>,
+        requester: TokenRequestContext<'_>,
     ) -> Result<Arc<AccessToken>, FetchError> {
-        let mut failures =
-            requester.waits.track_wait(&*requester.shared.clock, self.failures.lock()).await;
-        let cached_token = self.find_cached(requester.monotonic_now());
+        let mut failures = requester
+            .waits
+            .measure_permit_wait(&*requester.shared.clock, self.failures.lock())
+            .await;
+        let cached_token = self.cached_token(requester.monotonic_now());
         if let Some(cached_token) = cached_token
             .filter(|cached_token| !refused.is_some_and(|it| Arc::ptr_eq(it, cached_token)))
         {
@@ -149,8 +151,8 @@ impl TokenSource {
             Err(failure) => {
                 self.token.store(None);
                 let host = self.oauth2.token_url.host_str().unwrap_or_default();
-                let failure =
-                    failure.with_prefix(&format!("cannot get an access token from {host}: "));
+                let failure = failure
+                    .with_detail_prefix(&format!("cannot get an access token from {host}: "));
                 failures.in_a_row = failures.in_a_row.saturating_add(1);
                 let wait = retry_delay(TOKEN_RETRY, failures.in_a_row, advice);
                 failures.last = Some((requester.monotonic_now() + wait, failure.clone()));
@@ -163,7 +165,7 @@ impl TokenSource {
     /// After both were rejected, each call tries one of them, alternating.
     async fn request_token(
         &self,
-        requester: TokenRequester<'_>,
+        requester: TokenRequestContext<'_>,
         failures: u32,
         advice: &mut PollAdvice,
     ) -> Result<AccessToken, FetchError> {
@@ -194,7 +196,7 @@ impl TokenSource {
     async fn request_token_once(
         &self,
         in_body: bool,
-        requester: TokenRequester<'_>,
+        requester: TokenRequestContext<'_>,
         advice: &mut PollAdvice,
     ) -> Result<AccessToken, FetchError> {
         let OAuth2Client { token_url, client_id, client_secret, .. } = &self.oauth2;
@@ -209,18 +211,19 @@ impl TokenSource {
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header(header::ACCEPT, "application/json")
             .body(self.encode_form(in_body));
-        let permit = requester.shared.wait_for_permit(requester.feed, token_url);
-        let _permit = requester.waits.track_wait(&**clock, permit).await;
+        let permit = requester.shared.wait_for_rate_limit_permit(requester.feed, token_url);
+        let _permit = requester.waits.measure_permit_wait(&**clock, permit).await;
         let began = requester.monotonic_now();
         let mut response =
-            within_limit(clock, limit, "the response", client::send_request(request)).await??;
+            wait_with_timeout(clock, limit, "the response", client::send_request(request))
+                .await??;
         let status = response.status();
         *advice = advice_of(status, response.headers(), clock.wall_time());
         let body = read_response(&mut response, (clock, limit)).await?;
         if status != StatusCode::OK {
-            return Err(token_refusal(status, &body));
+            return Err(token_refusal_failure(status, &body));
         }
-        parse_token(&body, began)
+        parse_token_response(&body, began)
     }
 
     fn encode_form(&self, in_body: bool) -> String {
@@ -247,7 +250,8 @@ async fn read_response(
     let mut body = Vec::new();
     loop {
         let piece =
-            within_limit(clock, limit, "the next part of the response", response.chunk()).await?;
+            wait_with_timeout(clock, limit, "the next part of the response", response.chunk())
+                .await?;
         let Ok(piece) = piece else {
             return Err(FetchError::new(FailureCode::Truncated, "reading the response failed"));
         };
@@ -275,7 +279,7 @@ enum TokenLifetime {
     Text(String),
 }
 
-fn parse_token(body: &[u8], now: Duration) -> Result<AccessToken, FetchError> {
+fn parse_token_response(body: &[u8], now: Duration) -> Result<AccessToken, FetchError> {
     let refuse = |why: &str| FetchError::new(FailureCode::Decode, why);
     let granted: TokenResponse = serde_json::from_slice(body)
         .map_err(|_| refuse("the response is not JSON with an access_token"))?;
@@ -298,7 +302,7 @@ fn parse_token(body: &[u8], now: Duration) -> Result<AccessToken, FetchError> {
     Ok(AccessToken { header, text: Secret::new(granted.access_token), until })
 }
 
-fn token_refusal(status: StatusCode, body: &[u8]) -> FetchError {
+fn token_refusal_failure(status: StatusCode, body: &[u8]) -> FetchError {
     #[derive(Deserialize)]
     struct OAuthError {
         error: String,
@@ -320,7 +324,7 @@ mod tests {
     use super::*;
 
     fn until(body: &str) -> Result<u64, String> {
-        let token = parse_token(body.as_bytes(), Duration::from_secs(1_000));
+        let token = parse_token_response(body.as_bytes(), Duration::from_secs(1_000));
         token.map(|token| token.until.as_secs()).map_err(|failure| failure.detail)
     }
 
@@ -353,7 +357,7 @@ mod tests {
     #[test]
     fn a_refusal_shows_the_oauth_error_code_only() {
         let refusal_detail =
-            |body: &str| token_refusal(StatusCode::UNAUTHORIZED, body.as_bytes()).detail;
+            |body: &str| token_refusal_failure(StatusCode::UNAUTHORIZED, body.as_bytes()).detail;
         assert!(
             refusal_detail("{\"error\":\"invalid_client\"}")
                 .ends_with("401 Unauthorized, invalid_client")

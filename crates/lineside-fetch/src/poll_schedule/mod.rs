@@ -6,7 +6,7 @@ mod stagger;
 
 use std::time::Duration;
 
-pub use stagger::StartStagger;
+pub use stagger::FirstPollDelays;
 
 use crate::limits::{BACKOFF_MAX, FRESH_POLLS_MAX, FRESH_TIME_MAX, POLL_MIN, RETRY_AFTER_MIN_MAX};
 
@@ -43,12 +43,12 @@ pub struct PollSchedule {
 
 impl PollSchedule {
     /// Returns the time until the next poll.
-    pub fn next_wait(&self, rng: &mut fastrand::Rng) -> Duration {
+    pub fn time_until_next_poll(&self, rng: &mut fastrand::Rng) -> Duration {
         let interval = self.interval.max(POLL_MIN);
         let (wait_and_floor, floor) = match self.failures_in_a_row {
-            0 => (jitter_wait(interval, JITTER, rng), self.freshness_wait(interval)),
+            0 => (add_jitter(interval, JITTER, rng), self.freshness_wait(interval)),
             n => (
-                jitter_wait(backoff_delay(interval, n), JITTER_IN_TROUBLE, rng),
+                add_jitter(backoff_delay(interval, n), JITTER_IN_TROUBLE, rng),
                 self.retry_after_wait(interval),
             ),
         };
@@ -62,12 +62,12 @@ impl PollSchedule {
 
     fn freshness_wait(&self, interval: Duration) -> Duration {
         let stated = self.advice.fresh_for.unwrap_or_default();
-        self.ttl.max(stated.min(longest_obeyed_wait(interval)))
+        self.ttl.max(stated.min(max_obeyed_producer_wait(interval)))
     }
 
     fn retry_after_wait(&self, interval: Duration) -> Duration {
         let stated = self.advice.retry_after.unwrap_or_default();
-        stated.min(longest_obeyed_wait(interval).max(RETRY_AFTER_MIN_MAX))
+        stated.min(max_obeyed_producer_wait(interval).max(RETRY_AFTER_MIN_MAX))
     }
 }
 
@@ -78,7 +78,7 @@ pub fn retry_delay(first: Duration, failures_in_a_row: u32, advice: PollAdvice) 
 }
 
 /// Returns the maximum wait that a producer can cause: a mistake must not silence a feed.
-fn longest_obeyed_wait(interval: Duration) -> Duration {
+fn max_obeyed_producer_wait(interval: Duration) -> Duration {
     interval.saturating_mul(FRESH_POLLS_MAX).min(FRESH_TIME_MAX).max(interval)
 }
 
@@ -90,7 +90,7 @@ fn backoff_delay(interval: Duration, failures_in_a_row: u32) -> Duration {
     first.saturating_mul(doubled).min(wait_max)
 }
 
-fn jitter_wait(wait: Duration, share: f64, rng: &mut fastrand::Rng) -> Duration {
+fn add_jitter(wait: Duration, share: f64, rng: &mut fastrand::Rng) -> Duration {
     wait.mul_f64(1.0 + share * (rng.f64() * 2.0 - 1.0))
 }
 
@@ -115,7 +115,8 @@ mod tests {
     #[track_caller]
     fn check(schedule: PollSchedule, wait_min: f64, wait_max: f64) {
         for seed in 0..200 {
-            let wait = schedule.next_wait(&mut fastrand::Rng::with_seed(seed)).as_secs_f64();
+            let wait =
+                schedule.time_until_next_poll(&mut fastrand::Rng::with_seed(seed)).as_secs_f64();
             assert!(
                 (wait_min..=wait_max).contains(&wait),
                 "{wait} is not within {wait_min} to {wait_max}"
@@ -212,13 +213,13 @@ mod tests {
                 failures_in_a_row,
                 advice,
             };
-            let wait = schedule.next_wait(&mut fastrand::Rng::with_seed(seed));
+            let wait = schedule.time_until_next_poll(&mut fastrand::Rng::with_seed(seed));
             let interval = schedule.interval.max(POLL_MIN);
-            let bound = longest_obeyed_wait(interval).max(schedule.ttl).max(RETRY_AFTER_MIN_MAX);
+            let bound = max_obeyed_producer_wait(interval).max(schedule.ttl).max(RETRY_AFTER_MIN_MAX);
             prop_assert!(wait <= bound.mul_f64(1.21) + SECOND);
             if failures_in_a_row == 0 {
                 let fresh_for = advice.fresh_for.unwrap_or_default();
-                prop_assert!(wait >= fresh_for.min(longest_obeyed_wait(interval)) && wait >= schedule.ttl);
+                prop_assert!(wait >= fresh_for.min(max_obeyed_producer_wait(interval)) && wait >= schedule.ttl);
             } else {
                 prop_assert!(wait >= advice.retry_after.unwrap_or_default().min(RETRY_AFTER_MIN_MAX));
             }

@@ -10,9 +10,9 @@ use crate::{
 
 /// The delay of each feed after the start.
 #[derive(Clone, Debug, Default)]
-pub struct StartStagger(HashMap<FeedId, Duration>);
+pub struct FirstPollDelays(HashMap<FeedId, Duration>);
 
-impl StartStagger {
+impl FirstPollDelays {
     /// Computes the delays. Feeds on the local disk have none.
     ///
     /// The feeds of one host are [`START_GAP_OF_HOST`] apart, or less if they would not all be polled within the
@@ -20,7 +20,7 @@ impl StartStagger {
     pub fn new<'a>(
         feeds: impl Iterator<Item = &'a FeedConfig>,
         rng: &mut fastrand::Rng,
-    ) -> StartStagger {
+    ) -> FirstPollDelays {
         let mut hosts: HashMap<String, Vec<&FeedConfig>> = HashMap::new();
         let mut starts = HashMap::new();
         let mut n_before = 0_u32;
@@ -34,20 +34,21 @@ impl StartStagger {
             others.push(feed);
         }
         for (feed, host, initial_delay, at_all) in in_order {
-            let gap = hosts.get(&host).map_or(HOST_START_GAP, |feeds| gap_between_feeds(feeds));
+            let gap =
+                hosts.get(&host).map_or(HOST_START_GAP, |feeds| gap_between_first_polls(feeds));
             let at_host = gap.saturating_mul(u32::try_from(initial_delay).unwrap_or(u32::MAX));
             let chance = gap.mul_f64(0.5 * rng.f64());
             starts.insert(feed.id.clone(), at_all.max(at_host) + chance);
         }
-        StartStagger(starts)
+        FirstPollDelays(starts)
     }
 
-    pub fn delay_of_feed(&self, feed: &FeedId) -> Duration {
+    pub fn first_poll_delay(&self, feed: &FeedId) -> Duration {
         self.0.get(feed).copied().unwrap_or_default()
     }
 }
 
-fn gap_between_feeds(feeds: &[&FeedConfig]) -> Duration {
+fn gap_between_first_polls(feeds: &[&FeedConfig]) -> Duration {
     let shortest = feeds.iter().map(|feed| feed.poll_interval(None)).min().unwrap_or_default();
     let n_feeds = u32::try_from(feeds.len()).unwrap_or(u32::MAX).max(1);
     HOST_START_GAP.min(shortest / n_feeds)
@@ -68,8 +69,9 @@ mod tests {
 
     /// Returns the start times of feeds in order.
     fn starts(feeds: &[FeedConfig]) -> Vec<Duration> {
-        let spread = StartStagger::new(feeds.iter(), &mut fastrand::Rng::with_seed(5));
-        let mut starts: Vec<_> = feeds.iter().map(|feed| spread.delay_of_feed(&feed.id)).collect();
+        let spread = FirstPollDelays::new(feeds.iter(), &mut fastrand::Rng::with_seed(5));
+        let mut starts: Vec<_> =
+            feeds.iter().map(|feed| spread.first_poll_delay(&feed.id)).collect();
         starts.sort();
         starts
     }

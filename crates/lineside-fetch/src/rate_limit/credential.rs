@@ -17,7 +17,7 @@ const NO_CREDENTIALS: [&str; 8] = [
 ];
 
 /// Returns the possible credentials of a feed as secret pairs of name and value.
-fn credential_marks(feed: &FeedConfig) -> Vec<(String, String)> {
+fn list_possible_credentials(feed: &FeedConfig) -> Vec<(String, String)> {
     let headers = feed.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value));
     let headers = headers.filter(|(name, _)| !NO_CREDENTIALS.contains(&name.as_str()));
     let query = feed.query.iter().map(|(name, value)| (format!("?{name}"), value));
@@ -36,7 +36,8 @@ fn credential_marks(feed: &FeedConfig) -> Vec<(String, String)> {
                 format!("{}:{}", url.username(), url.password().unwrap_or("")),
             ));
         }
-        let keys = url.query_pairs().filter(|(name, _)| SourceLocation::is_secret_parameter(name));
+        let keys =
+            url.query_pairs().filter(|(name, _)| SourceLocation::is_secret_query_parameter(name));
         marks.extend(keys.map(|(name, value)| (format!("?{name}"), value.into_owned())));
     }
     marks
@@ -47,7 +48,7 @@ pub(super) fn group_by_credential<'a>(feeds: &[&'a FeedConfig]) -> Vec<Vec<&'a F
     let mut groups: Vec<Vec<&FeedConfig>> = Vec::new();
     let mut group_by_mark: HashMap<(String, String), usize> = HashMap::new();
     for feed in feeds {
-        let mut marks = credential_marks(feed);
+        let mut marks = list_possible_credentials(feed);
         if marks.is_empty() {
             marks.push(Default::default());
         }
@@ -75,8 +76,8 @@ pub(super) fn group_by_credential<'a>(feeds: &[&'a FeedConfig]) -> Vec<Vec<&'a F
 }
 
 /// Returns true if the feed has no credential.
-pub(super) fn is_anonymous(feed: &FeedConfig) -> bool {
-    credential_marks(feed).is_empty()
+pub(super) fn has_no_credential(feed: &FeedConfig) -> bool {
+    list_possible_credentials(feed).is_empty()
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub struct RateLimiter {
 #[derive(Debug)]
 struct HostRateLimit {
     /// Bounds concurrent requests to the host.
-    slots: Option<HostSlots>,
+    slots: Option<HostConcurrencyLimit>,
     by_feed: HashMap<FeedId, Arc<RateLimitGroup>>,
     /// The group of requests without credentials.
     anonymous: Option<Arc<RateLimitGroup>>,
@@ -48,13 +48,13 @@ struct RateLimitGroup {
 impl RateLimiter {
     pub fn new<'a>(feeds: impl Iterator<Item = &'a FeedConfig>) -> RateLimiter {
         let budgets = RateLimiter::default();
-        budgets.update_feeds(feeds);
+        budgets.update_limits_for_feeds(feeds);
         budgets
     }
 
     /// Applies another list of feeds. Sent requests stay counted: feeds in a new group have sent all requests of their
     /// former groups.
-    pub fn update_feeds<'a>(&self, feeds: impl Iterator<Item = &'a FeedConfig>) {
+    pub fn update_limits_for_feeds<'a>(&self, feeds: impl Iterator<Item = &'a FeedConfig>) {
         let mut by_host: HashMap<String, Vec<&FeedConfig>> = HashMap::new();
         for feed in feeds {
             if let Some(host) = feed.url.host_with_port() {
@@ -91,14 +91,14 @@ impl RateLimiter {
 
 /// Slots for concurrent requests to one host.
 #[derive(Clone, Debug)]
-struct HostSlots {
+struct HostConcurrencyLimit {
     max: usize,
     permits: Arc<Semaphore>,
 }
 
-impl HostSlots {
-    fn new(max: usize) -> HostSlots {
-        HostSlots { max, permits: Arc::new(Semaphore::new(max)) }
+impl HostConcurrencyLimit {
+    fn new(max: usize) -> HostConcurrencyLimit {
+        HostConcurrencyLimit { max, permits: Arc::new(Semaphore::new(max)) }
     }
 }
 
@@ -107,7 +107,7 @@ impl HostRateLimit {
         let max = feeds.iter().filter_map(|feed| feed.max_concurrent_requests).min();
         let slots = max.map(|max| {
             let known = known.and_then(|known| known.slots.clone());
-            known.filter(|known| known.max == max).unwrap_or_else(|| HostSlots::new(max))
+            known.filter(|known| known.max == max).unwrap_or_else(|| HostConcurrencyLimit::new(max))
         });
         let (mut by_feed, mut anonymous) = (HashMap::<FeedId, Arc<RateLimitGroup>>::new(), None);
         for group in credential::group_by_credential(feeds) {
@@ -124,9 +124,9 @@ impl HostRateLimit {
                 [only] if is_free(only) && only.window.lock().has_same_rates(&window) => {
                     Arc::clone(only)
                 }
-                _ => Arc::new(RateLimitGroup::from_previous(window, &books)),
+                _ => Arc::new(RateLimitGroup::from_previous_groups(window, &books)),
             };
-            if group.iter().any(|feed| credential::is_anonymous(feed)) {
+            if group.iter().any(|feed| credential::has_no_credential(feed)) {
                 anonymous = Some(Arc::clone(&limit_group));
             }
             by_feed.extend(group.iter().map(|feed| (feed.id.clone(), Arc::clone(&limit_group))));
@@ -138,7 +138,7 @@ impl HostRateLimit {
     fn groups_of_feeds(&self, feeds: &[&FeedConfig]) -> Vec<Arc<RateLimitGroup>> {
         let mut books: Vec<Arc<RateLimitGroup>> = Vec::new();
         let own = feeds.iter().filter_map(|feed| self.by_feed.get(&feed.id));
-        let is_anonymous = feeds.iter().any(|feed| credential::is_anonymous(feed));
+        let is_anonymous = feeds.iter().any(|feed| credential::has_no_credential(feed));
         for limit_group in own.chain(self.anonymous.iter().filter(|_| is_anonymous)) {
             if !books.iter().any(|known| Arc::ptr_eq(known, limit_group)) {
                 books.push(Arc::clone(limit_group));
@@ -150,7 +150,10 @@ impl HostRateLimit {
 
 impl RateLimitGroup {
     /// Creates a group that includes the sent requests of former groups.
-    fn from_previous(mut window: RateWindow, books: &[Arc<RateLimitGroup>]) -> RateLimitGroup {
+    fn from_previous_groups(
+        mut window: RateWindow,
+        books: &[Arc<RateLimitGroup>],
+    ) -> RateLimitGroup {
         books.iter().for_each(|limit_group| window.merge_sent_requests(&limit_group.window.lock()));
         RateLimitGroup { window: Mutex::new(window), queue: Arc::new(Semaphore::new(1)) }
     }
@@ -176,9 +179,9 @@ impl RateLimitBucket {
     }
 
     /// Reserves the first free moment from `from` on.
-    pub fn reserve_from(&self, from: Duration, now: Duration) -> RateLimitReservation {
+    pub fn reserve_request_time(&self, from: Duration, now: Duration) -> RateLimitReservation {
         let reserved = self.group.as_ref().map(|limit_group| {
-            let (ticket, at) = limit_group.window.lock().reserve_moment(from, now);
+            let (ticket, at) = limit_group.window.lock().reserve_request_time(from, now);
             (WindowReservation { group: Arc::clone(limit_group), ticket }, at)
         });
         let (ticket, at) = match reserved {
@@ -199,7 +202,7 @@ pub struct RateLimitReservation {
 
 impl RateLimitReservation {
     /// Returns the reserved time, on the monotonic clock.
-    pub fn reserved_at(&self) -> Duration {
+    pub fn reserved_time(&self) -> Duration {
         self.at
     }
 
@@ -214,7 +217,7 @@ impl RateLimitReservation {
         };
         // First the rate, then the host: a feed that waits for its rate must not block others from the host.
         if let Some(ticket) = &ticket {
-            while let Err(opens) = ticket.check_start(clock.monotonic()) {
+            while let Err(opens) = ticket.check_room_for_request(clock.monotonic()) {
                 clock.sleep_until(opens).await;
             }
         }
@@ -224,7 +227,7 @@ impl RateLimitReservation {
         };
         let counted = ticket.map(|ticket| {
             let (limit_group, at) = (Arc::clone(&ticket.group), clock.monotonic());
-            ticket.record_start(at);
+            ticket.record_sent_request(at);
             (limit_group, at)
         });
         drop(queue);
@@ -240,14 +243,14 @@ struct WindowReservation {
 }
 
 impl WindowReservation {
-    fn check_start(&self, now: Duration) -> Result<(), Duration> {
-        self.group.window.lock().check_start(now)
+    fn check_room_for_request(&self, now: Duration) -> Result<(), Duration> {
+        self.group.window.lock().check_room_for_request(now)
     }
 
-    /// Counts the request. No other feed can pass the door between [`check_start`](WindowReservation::check_start) and
-    /// this call.
-    fn record_start(self, now: Duration) {
-        self.group.window.lock().record_start(now);
+    /// Counts the request. No other feed can pass the door between
+    /// [`check_room_for_request`](WindowReservation::check_start) and this call.
+    fn record_sent_request(self, now: Duration) {
+        self.group.window.lock().record_sent_request(now);
     }
 }
 
@@ -269,7 +272,7 @@ impl RateLimitPermit {
     /// Returns a permit whose request was not sent; it no longer counts.
     pub fn return_unused(self) {
         if let Some((limit_group, at)) = self.counted {
-            limit_group.window.lock().undo_start(at);
+            limit_group.window.lock().remove_unsent_request(at);
         }
     }
 }

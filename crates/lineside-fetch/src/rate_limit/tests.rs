@@ -1,4 +1,5 @@
-//! Tests with random feeds: no rate is exceeded, no host gets more concurrent requests than its limit, and no feed starves.
+//! Tests with random feeds: no rate is exceeded, no host gets more concurrent requests than its limit, and no feed
+//! starves.
 
 use std::{
     cell::{Cell, RefCell},
@@ -77,8 +78,8 @@ async fn send_requests(
 ) {
     let mut due = Duration::ZERO;
     while due < HORIZON {
-        let reservation = bucket.reserve_from(due, clock.monotonic());
-        let reserved = reservation.reserved_at();
+        let reservation = bucket.reserve_request_time(due, clock.monotonic());
+        let reserved = reservation.reserved_time();
         clock.sleep_until(reserved).await;
         let permit = reservation.wait_for_permit(Arc::new(clock.clone())).await;
         let began = clock.monotonic();
@@ -126,8 +127,8 @@ fn run(simulated_feeds: &[SimulatedFeed]) -> Vec<RequestTimes> {
                 break;
             }
         }
-        match clock.next_deadline() {
-            Some(next) => clock.advance(next.saturating_sub(clock.monotonic())),
+        match clock.next_sleep_deadline() {
+            Some(next) => clock.advance_time(next.saturating_sub(clock.monotonic())),
             None => break,
         }
     }
@@ -272,10 +273,16 @@ fn a_dropped_reservation_is_free_again() {
     let bucket =
         |feed: &FeedConfig| budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref());
     let second = Duration::from_secs(1);
-    let first = bucket(&feeds[0]).reserve_from(second, Duration::ZERO);
-    assert_eq!(bucket(&feeds[1]).reserve_from(second, Duration::ZERO).reserved_at(), second * 61);
+    let first = bucket(&feeds[0]).reserve_request_time(second, Duration::ZERO);
+    assert_eq!(
+        bucket(&feeds[1]).reserve_request_time(second, Duration::ZERO).reserved_time(),
+        second * 61
+    );
     drop(first);
-    assert_eq!(bucket(&feeds[1]).reserve_from(second, Duration::ZERO).reserved_at(), second);
+    assert_eq!(
+        bucket(&feeds[1]).reserve_request_time(second, Duration::ZERO).reserved_time(),
+        second
+    );
 }
 
 #[test]
@@ -285,10 +292,10 @@ fn a_redirect_counts_against_the_target_host() {
     let feeds = [polite(0, None, 1).feed(0), redirected_feed.feed(1)];
     let budgets = RateLimiter::new(feeds.iter());
     let hop = budgets.bucket_for_feed(&feeds[0], Some("1.example"));
-    let _reservation = hop.reserve_from(Duration::ZERO, Duration::ZERO);
+    let _reservation = hop.reserve_request_time(Duration::ZERO, Duration::ZERO);
     let own = budgets.bucket_for_feed(&feeds[1], Some("1.example"));
     assert_eq!(
-        own.reserve_from(Duration::ZERO, Duration::ZERO).reserved_at(),
+        own.reserve_request_time(Duration::ZERO, Duration::ZERO).reserved_time(),
         Duration::from_secs(60)
     );
 }
@@ -302,24 +309,27 @@ fn changed_rates_remember_sent_requests() {
         |feed: &FeedConfig| budgets.bucket_for_feed(feed, feed.url.host_with_port().as_deref());
     let clock = SimulatedClock::new(UnixMillis(0));
     let before = bucket(&feeds[0]);
-    let permit =
-        pin!(before.reserve_from(Duration::ZERO, Duration::ZERO).wait_for_permit(Arc::new(clock)));
+    let permit = pin!(
+        before
+            .reserve_request_time(Duration::ZERO, Duration::ZERO)
+            .wait_for_permit(Arc::new(clock))
+    );
     assert!(permit.poll(&mut Context::from_waker(Waker::noop())).is_ready());
     // The same feeds have the same group; another rate gives another group, which knows the sent requests.
-    budgets.update_feeds(feeds.iter());
+    budgets.update_limits_for_feeds(feeds.iter());
     assert!(bucket(&feeds[0]).is_same_bucket(&before));
     let stricter =
         [feeds[0].clone(), FeedConfig { rate: RequestRate::parse("2/h").ok(), ..feeds[1].clone() }];
-    budgets.update_feeds(stricter.iter());
+    budgets.update_limits_for_feeds(stricter.iter());
     assert!(!bucket(&feeds[0]).is_same_bucket(&before));
     let reserve_all = |from: u64| {
-        bucket(&feeds[1]).reserve_from(Duration::from_secs(from), Duration::from_secs(1))
+        bucket(&feeds[1]).reserve_request_time(Duration::from_secs(from), Duration::from_secs(1))
     };
     let second = reserve_all(1);
-    assert_eq!(second.reserved_at(), Duration::from_secs(60));
-    assert_eq!(reserve_all(1).reserved_at(), Duration::from_secs(3_600));
+    assert_eq!(second.reserved_time(), Duration::from_secs(60));
+    assert_eq!(reserve_all(1).reserved_time(), Duration::from_secs(3_600));
     drop(second);
-    budgets.update_feeds(std::iter::empty());
+    budgets.update_limits_for_feeds(std::iter::empty());
     assert!(bucket(&feeds[0]).is_same_bucket(&RateLimitBucket::default()));
 }
 
@@ -333,6 +343,6 @@ fn feeds_that_no_longer_share_a_credential_are_separated() {
     assert!(bucket(&feeds[0]).is_same_bucket(&bucket(&feeds[1])));
     let mut parted = feeds.clone();
     parted[1].headers.push(("x-key".to_owned(), crate::source::Secret::new("hunter2")));
-    budgets.update_feeds(parted.iter());
+    budgets.update_limits_for_feeds(parted.iter());
     assert!(!bucket(&parted[0]).is_same_bucket(&bucket(&parted[1])));
 }

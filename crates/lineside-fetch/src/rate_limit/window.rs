@@ -26,8 +26,8 @@ impl RateWindow {
     pub(super) fn new(rates: impl IntoIterator<Item = RequestRate>) -> RateWindow {
         let mut strict: Vec<RequestRate> = Vec::new();
         for rate in rates {
-            if !strict.iter().any(|known| known.implies(rate)) {
-                strict.retain(|known| !rate.implies(*known));
+            if !strict.iter().any(|known| known.is_at_least_as_strict(rate)) {
+                strict.retain(|known| !rate.is_at_least_as_strict(*known));
                 strict.push(rate);
             }
         }
@@ -47,17 +47,21 @@ impl RateWindow {
     pub(super) fn merge_sent_requests(&mut self, other: &RateWindow) {
         let mut sent: Vec<Duration> = self.sent.iter().chain(&other.sent).copied().collect();
         sent.sort_unstable();
-        let surplus = sent.len().saturating_sub(self.count_max());
+        let surplus = sent.len().saturating_sub(self.max_counted_requests());
         self.sent = sent.split_off(surplus).into();
     }
 
     /// Reserves the first free moment from `from` on.
-    pub(super) fn reserve_moment(&mut self, from: Duration, now: Duration) -> (u64, Duration) {
+    pub(super) fn reserve_request_time(
+        &mut self,
+        from: Duration,
+        now: Duration,
+    ) -> (u64, Duration) {
         let mut times: Vec<Duration> = self.sent.iter().copied().collect();
         // An overdue reservation is served as soon as possible.
         times.extend(self.reservations.values().map(|at| (*at).max(now)));
         times.sort_unstable();
-        let at = first_free_for_all(&times, &self.rates, from.max(now));
+        let at = first_time_free_for_rates(&times, &self.rates, from.max(now));
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         self.reservations.insert(ticket, at);
@@ -72,7 +76,7 @@ impl RateWindow {
     ///
     /// # Errors
     /// Returns the time at which there will be room, unless others are sent meanwhile.
-    pub(super) fn check_start(&self, now: Duration) -> Result<(), Duration> {
+    pub(super) fn check_room_for_request(&self, now: Duration) -> Result<(), Duration> {
         let opens = |rate: &RequestRate| {
             let nth_last = self.sent.len().checked_sub(rate.max_requests())?;
             Some(*self.sent.get(nth_last)? + rate.period())
@@ -84,9 +88,9 @@ impl RateWindow {
     }
 
     /// Counts a request sent now.
-    pub(super) fn record_start(&mut self, now: Duration) {
+    pub(super) fn record_sent_request(&mut self, now: Duration) {
         self.sent.push_back(now);
-        let count_max = self.count_max();
+        let count_max = self.max_counted_requests();
         while self.sent.len() > count_max {
             self.sent.pop_front();
         }
@@ -94,25 +98,29 @@ impl RateWindow {
 
     /// Removes a request counted at this time that was not sent. The request that it displaced was already too old to
     /// matter.
-    pub(super) fn undo_start(&mut self, at: Duration) {
+    pub(super) fn remove_unsent_request(&mut self, at: Duration) {
         if let Some(start) = self.sent.iter().rposition(|sent| *sent == at) {
             self.sent.remove(start);
         }
     }
 
-    fn count_max(&self) -> usize {
+    fn max_counted_requests(&self) -> usize {
         self.rates.iter().map(|rate| rate.max_requests()).max().unwrap_or(0)
     }
 }
 
 /// Returns the first moment from `from` on that is free for each rate.
-fn first_free_for_all(times: &[Duration], rates: &[RequestRate], from: Duration) -> Duration {
+fn first_time_free_for_rates(
+    times: &[Duration],
+    rates: &[RequestRate],
+    from: Duration,
+) -> Duration {
     let mut at = from;
     loop {
         // Each rate only moves the moment later, and after the last time all rates have room.
-        let moved = rates
-            .iter()
-            .fold(at, |at, rate| first_free_moment(times, rate.max_requests(), rate.period(), at));
+        let moved = rates.iter().fold(at, |at, rate| {
+            first_time_free_for_rate(times, rate.max_requests(), rate.period(), at)
+        });
         if moved == at {
             return at;
         }
@@ -122,18 +130,23 @@ fn first_free_for_all(times: &[Duration], rates: &[RequestRate], from: Duration)
 
 /// Returns the first moment from `from` on that can be added to `times` without a new period of `per` with more than
 /// `count` of them. Visits each time once.
-fn first_free_moment(times: &[Duration], count: usize, per: Duration, from: Duration) -> Duration {
+fn first_time_free_for_rate(
+    times: &[Duration],
+    count: usize,
+    per: Duration,
+    from: Duration,
+) -> Duration {
     // The last index at which `count` times already fill a period by themselves.
     let mut full_from: Option<usize> = None;
     for gap in 0..times.len() {
-        if gap > 0 && is_full_at(times, count, per, gap - 1) {
+        if gap > 0 && is_window_full_from(times, count, per, gap - 1) {
             full_from = Some(gap - 1);
         }
         // A moment within a full period would exceed the count.
         if full_from.is_some_and(|full| gap < full + count) {
             continue;
         }
-        let earliest = earliest_at_gap(times, count, per, gap).max(from);
+        let earliest = earliest_time_before_next(times, count, per, gap).max(from);
         let before_next = times[gap];
         let latest_at_gap = match times.get(gap + count - 1) {
             Some(later) => later.checked_sub(per).map(|at| at.min(before_next)),
@@ -143,16 +156,21 @@ fn first_free_moment(times: &[Duration], count: usize, per: Duration, from: Dura
             return earliest;
         }
     }
-    earliest_at_gap(times, count, per, times.len()).max(from)
+    earliest_time_before_next(times, count, per, times.len()).max(from)
 }
 
 /// Returns true if the `count` times from `first` on are within less than `per`.
-fn is_full_at(times: &[Duration], count: usize, per: Duration, first: usize) -> bool {
+fn is_window_full_from(times: &[Duration], count: usize, per: Duration, first: usize) -> bool {
     times.get(first + count - 1).is_some_and(|last| *last - times[first] < per)
 }
 
 /// Returns the earliest moment for a request before the time at `gap`, given the preceding times.
-fn earliest_at_gap(times: &[Duration], count: usize, per: Duration, gap: usize) -> Duration {
+fn earliest_time_before_next(
+    times: &[Duration],
+    count: usize,
+    per: Duration,
+    gap: usize,
+) -> Duration {
     let previous = gap.checked_sub(1).map(|at| times[at]).unwrap_or_default();
     let opens = gap.checked_sub(count).map(|at| times[at] + per).unwrap_or_default();
     previous.max(opens)
@@ -170,7 +188,7 @@ mod tests {
 
     #[track_caller]
     fn check(times: &[u64], count: usize, from: u64, expect: u64) {
-        let at = first_free_moment(
+        let at = first_time_free_for_rate(
             &seconds(times),
             count,
             Duration::from_secs(60),
@@ -199,15 +217,21 @@ mod tests {
         let mut window = RateWindow::new([RequestRate::parse("2/min").unwrap()]);
         for at in [0, 30, 60] {
             let at = Duration::from_secs(at);
-            assert_eq!(window.check_start(at), Ok(()));
-            window.record_start(at);
+            assert_eq!(window.check_room_for_request(at), Ok(()));
+            window.record_sent_request(at);
         }
-        assert_eq!(window.check_start(Duration::from_secs(61)), Err(Duration::from_secs(90)));
-        window.undo_start(Duration::from_secs(60));
-        assert_eq!(window.check_start(Duration::from_secs(61)), Ok(()));
-        window.undo_start(Duration::from_secs(7));
-        window.record_start(Duration::from_secs(61));
-        assert_eq!(window.check_start(Duration::from_secs(62)), Err(Duration::from_secs(90)));
+        assert_eq!(
+            window.check_room_for_request(Duration::from_secs(61)),
+            Err(Duration::from_secs(90))
+        );
+        window.remove_unsent_request(Duration::from_secs(60));
+        assert_eq!(window.check_room_for_request(Duration::from_secs(61)), Ok(()));
+        window.remove_unsent_request(Duration::from_secs(7));
+        window.record_sent_request(Duration::from_secs(61));
+        assert_eq!(
+            window.check_room_for_request(Duration::from_secs(62)),
+            Err(Duration::from_secs(90))
+        );
     }
 
     fn holds(mut times: Vec<Duration>, rate: RequestRate) -> bool {
@@ -231,7 +255,7 @@ mod tests {
             let mut window = RateWindow::new(rates.clone());
             for from in seconds(&wishes) {
                 let before: Vec<Duration> = window.reservations.values().copied().collect();
-                let (_, at) = window.reserve_moment(from, Duration::ZERO);
+                let (_, at) = window.reserve_request_time(from, Duration::ZERO);
                 prop_assert!(at >= from);
                 // All times are whole seconds, so each can be tried.
                 let tried = (from.as_secs()..=at.as_secs()).map(Duration::from_secs);

@@ -5,7 +5,7 @@ use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus};
 use nix::sys::signal::Signal;
 
 /// Describes an unsuccessful exit; `None` if the program succeeded.
-pub(super) fn exit_fault(status: ExitStatus) -> Option<String> {
+pub(super) fn describe_exit_failure(status: ExitStatus) -> Option<String> {
     if status.success() {
         return None;
     }

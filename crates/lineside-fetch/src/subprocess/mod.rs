@@ -26,11 +26,11 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 pub use self::oneshot::{
-    OutputRedactor, ProgramError, ValidatorOutput, run_program, run_validator,
+    OutputRedactor, ProgramError, ValidatorOutput, run_external_validator, run_program,
 };
 pub use self::pipes::StderrCapture;
 use self::{
-    pipes::{read_output, read_stderr, write_input},
+    pipes::{read_stderr, read_stdout, write_stdin},
     process_group::ProcessGroup,
 };
 use crate::{
@@ -49,7 +49,7 @@ const LIMITS: &str =
 
 /// The input and output conventions of a program.
 #[derive(Clone, Copy, Debug)]
-pub struct RunMode {
+pub struct ProgramRunMode {
     /// The name of the file for `{input}`.
     input: &'static str,
     /// The result file, if the program has created a folder at `{output}`.
@@ -58,9 +58,10 @@ pub struct RunMode {
     is_lenient: bool,
 }
 
-impl RunMode {
+impl ProgramRunMode {
     /// Requires success and a result.
-    const STRICT: RunMode = RunMode { input: "input", in_folder: None, is_lenient: false };
+    const STRICT: ProgramRunMode =
+        ProgramRunMode { input: "input", in_folder: None, is_lenient: false };
 }
 
 /// The result of a program.
@@ -96,18 +97,18 @@ impl From<String> for RunFailure {
 /// Returns the reason why there is no result. All its processes have then ended and its files are removed.
 ///
 /// Cancel safety: dropping the future kills the program and removes its folder.
-pub async fn run_strict(
+pub async fn run_program_requiring_success(
     program: &ExternalProgram,
     input: Bytes,
     output_max: u64,
     feed: &str,
     clock: &dyn Clock,
 ) -> Result<ProgramOutput, RunFailure> {
-    run_in_mode(RunMode::STRICT, program, input, output_max, feed, clock).await
+    run_program_in_mode(ProgramRunMode::STRICT, program, input, output_max, feed, clock).await
 }
 
-async fn run_in_mode(
-    mode: RunMode,
+async fn run_program_in_mode(
+    mode: ProgramRunMode,
     program: &ExternalProgram,
     input: Bytes,
     output_max: u64,
@@ -129,26 +130,37 @@ async fn run_in_mode(
     // Declared after the folder, so that processes that still write there end before it is removed.
     let group = ProcessGroup::for_child(child);
     let (mut capture, has_ended) = (StderrCapture::default(), AtomicBool::new(false));
-    let work =
-        watch_program(child, (&group, &folder), (&input, output_max), &mut capture, &has_ended);
+    let work = write_input_and_read_output(
+        child,
+        (&group, &folder),
+        (&input, output_max),
+        &mut capture,
+        &has_ended,
+    );
     let ended = tokio::select! {
         biased;
         ended = work => Some(ended),
         () = clock.sleep(program.timeout) => None,
     };
-    kill_all(&group, &folder).await;
-    let output =
-        match evaluate_output(ended, has_ended.into_inner(), program.timeout, output_max, mode) {
-            Ok((piped, fault)) => {
-                let output = running.finish_run(is_piped.then_some(piped), output_max).await;
-                // The exit status is more specific than a missing result.
-                output.map(|output| (output, fault.clone())).map_err(|why| fault.unwrap_or(why))
-            }
-            Err(why) => {
-                running.remove_folder(clock).await;
-                Err(why)
-            }
-        };
+    kill_program_and_descendants(&group, &folder).await;
+    let output = match check_exit_and_output(
+        ended,
+        has_ended.into_inner(),
+        program.timeout,
+        output_max,
+        mode,
+    ) {
+        Ok((piped, fault)) => {
+            let output =
+                running.read_result_and_remove_folder(is_piped.then_some(piped), output_max).await;
+            // The exit status is more specific than a missing result.
+            output.map(|output| (output, fault.clone())).map_err(|why| fault.unwrap_or(why))
+        }
+        Err(why) => {
+            running.remove_folder_after_exit(clock).await;
+            Err(why)
+        }
+    };
     match output {
         Ok((output, _)) if output.is_empty() && !mode.is_lenient => {
             Err(RunFailure { reason: "produced no output".to_owned(), stderr: capture })
@@ -162,27 +174,27 @@ async fn run_in_mode(
 }
 
 /// The exit status of a program and its standard output.
-type ProgramExit = (io::Result<ExitStatus>, Result<Vec<u8>, OutputTooLarge>);
+type ProgramExitAndOutput = (io::Result<ExitStatus>, Result<Vec<u8>, OutputTooLarge>);
 
 /// Returns the standard output of a program that ended in time, with any tolerated exit problem.
 ///
 /// # Errors
 /// Returns the problem as text.
-fn evaluate_output(
-    ended: Option<ProgramExit>,
+fn check_exit_and_output(
+    ended: Option<ProgramExitAndOutput>,
     has_ended: bool,
     timeout: Duration,
     output_max: u64,
-    mode: RunMode,
+    mode: ProgramRunMode,
 ) -> Result<(Vec<u8>, Option<String>), String> {
     match ended {
         None if has_ended => Err(format!(
             "ended, but a process that it started kept its output open for {timeout:?}"
         )),
         None => Err(format!("did not end within {timeout:?} and was stopped")),
-        Some((_, Err(OutputTooLarge))) => Err(output_too_large(output_max)),
+        Some((_, Err(OutputTooLarge))) => Err(output_too_large_message(output_max)),
         Some((Err(error), _)) => Err(format!("ended, but its exit status is unknown: {error}")),
-        Some((Ok(status), Ok(piped))) => match exit::exit_fault(status) {
+        Some((Ok(status), Ok(piped))) => match exit::describe_exit_failure(status) {
             Some(why) if status.code().is_none() || !mode.is_lenient => Err(why),
             fault => Ok((piped, fault)),
         },
@@ -198,7 +210,7 @@ struct RunningProgram {
 
 impl RunningProgram {
     /// Returns the result: the standard output if given, else the output file. Removes the folder.
-    async fn finish_run(
+    async fn read_result_and_remove_folder(
         mut self,
         piped: Option<Vec<u8>>,
         output_max: u64,
@@ -213,7 +225,7 @@ impl RunningProgram {
     }
 
     /// Removes the folder after the killed program has stopped writing to it.
-    async fn remove_folder(mut self, clock: &dyn Clock) {
+    async fn remove_folder_after_exit(mut self, clock: &dyn Clock) {
         if let Some(child) = &mut self.child {
             tokio::select! {
                 biased;
@@ -253,15 +265,15 @@ impl Drop for RunningProgram {
 }
 
 /// Kills a program and its descendants while their parents are still known.
-async fn kill_all(group: &ProcessGroup, folder: &Path) {
+async fn kill_program_and_descendants(group: &ProcessGroup, folder: &Path) {
     if let Some(leader) = group.leader_pid() {
-        reap_orphans(folder, Some(leader)).await;
+        kill_orphan_processes(folder, Some(leader)).await;
         group.kill_processes();
     }
-    reap_orphans(folder, None).await;
+    kill_orphan_processes(folder, None).await;
 }
 
-async fn reap_orphans(folder: &Path, leader: Option<Pid>) {
+async fn kill_orphan_processes(folder: &Path, leader: Option<Pid>) {
     let folder = folder.to_path_buf();
     let ending = run_blocking(move || {
         orphan_reaper::kill_orphans(&folder, leader);
@@ -271,7 +283,7 @@ async fn reap_orphans(folder: &Path, leader: Option<Pid>) {
     let _: Result<(), String> = ending.await;
 }
 
-fn output_too_large(max: u64) -> String {
+fn output_too_large_message(max: u64) -> String {
     format!("produced more than {max} bytes")
 }
 
@@ -281,31 +293,31 @@ struct OutputTooLarge;
 
 /// Writes a program's input and reads its output up to a limit, until the program and all writers have ended. Sets
 /// `has_ended` once the program itself has ended.
-async fn watch_program(
+async fn write_input_and_read_output(
     child: &mut Child,
     (group, folder): (&ProcessGroup, &Path),
     (input, output_max): (&Bytes, u64),
     capture: &mut StderrCapture,
     has_ended: &AtomicBool,
-) -> ProgramExit {
+) -> ProgramExitAndOutput {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let ended = async {
         let status = child.wait().await;
         has_ended.store(true, Ordering::Relaxed);
         // Remaining processes would keep the pipes open.
         group.kill_processes();
-        reap_orphans(folder, None).await;
+        kill_orphan_processes(folder, None).await;
         status
     };
     let output = async {
-        let output = read_output(stdout, output_max).await;
+        let output = read_stdout(stdout, output_max).await;
         if output.is_err() {
             group.kill_processes();
         }
         output
     };
     let (status, output, (), ()) =
-        tokio::join!(ended, output, write_input(stdin, input), read_stderr(stderr, capture));
+        tokio::join!(ended, output, write_stdin(stdin, input), read_stderr(stderr, capture));
     (status, output)
 }
 
@@ -313,14 +325,14 @@ async fn watch_program(
 struct RunFolder {
     folder: TempDir,
     path: PathBuf,
-    mode: RunMode,
+    mode: ProgramRunMode,
 }
 
 impl RunFolder {
     fn create_with_input(
         program: &ExternalProgram,
         input: &[u8],
-        mode: RunMode,
+        mode: ProgramRunMode,
     ) -> Result<RunFolder, String> {
         let path =
             program.find_executable().map_err(|why| format!("could not be started: {why}"))?;
@@ -330,22 +342,22 @@ impl RunFolder {
         let folder = tempfile::Builder::new().prefix("lineside-").tempdir().map_err(cannot)?;
         let run_folder = RunFolder { folder, path, mode };
         if program.uses_placeholder(INPUT_PLACEHOLDER) {
-            fs::write(run_folder.input_file(), input).map_err(cannot)?;
+            fs::write(run_folder.input_path(), input).map_err(cannot)?;
         }
         Ok(run_folder)
     }
 
-    fn input_file(&self) -> PathBuf {
+    fn input_path(&self) -> PathBuf {
         self.folder.path().join(self.mode.input)
     }
 
-    fn output_file(&self) -> PathBuf {
+    fn output_path(&self) -> PathBuf {
         self.folder.path().join("output")
     }
 
     fn build_command(&self, program: &ExternalProgram, output_max: u64, feed: &str) -> Command {
         let folder = self.folder.path();
-        let (input, output) = (self.input_file(), self.output_file());
+        let (input, output) = (self.input_path(), self.output_path());
         let filled = |argument: &String| {
             let to_text = |path: &Path| path.to_string_lossy().into_owned();
             argument
@@ -376,7 +388,7 @@ impl RunFolder {
 
     /// Returns the content of the output file after all processes have ended.
     fn read_output_file(&self, max: u64) -> Result<Vec<u8>, String> {
-        let mut path = self.output_file();
+        let mut path = self.output_path();
         let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
         if let Some(name) = self.mode.in_folder.filter(|_| is_folder(&path)) {
             path.push(name);
@@ -392,7 +404,7 @@ impl RunFolder {
         let file = fs::File::open(&path).map_err(cannot)?;
         file.take(max.saturating_add(1)).read_to_end(&mut output).map_err(cannot)?;
         if output.len() as u64 > max {
-            return Err(output_too_large(max));
+            return Err(output_too_large_message(max));
         }
         Ok(output)
     }

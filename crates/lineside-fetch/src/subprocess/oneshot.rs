@@ -6,10 +6,10 @@ use bytes::Bytes;
 use lineside_formats::Format;
 use lineside_sync::Clock;
 
-use super::{RunMode, run_in_mode, run_strict};
+use super::{ProgramRunMode, run_program_in_mode, run_program_requiring_success};
 use crate::{
     feed_config::{ExternalProgram, FeedConfig},
-    fetch::Redactor,
+    fetch::SecretRedactor,
     source::Secret,
 };
 
@@ -39,11 +39,11 @@ pub async fn run_program(
     about: &str,
     clock: &dyn Clock,
 ) -> Result<Bytes, ProgramError> {
-    match run_strict(program, input, output_max, about, clock).await {
+    match run_program_requiring_success(program, input, output_max, about, clock).await {
         Ok(ran) => Ok(ran.output),
         Err(not) => Err(ProgramError {
             reason: not.reason,
-            stderr: not.stderr.redact_text(&Redactor::default()),
+            stderr: not.stderr.to_redacted_text(&SecretRedactor::default()),
         }),
     }
 }
@@ -61,7 +61,7 @@ pub struct ValidatorOutput {
 }
 
 /// Redacts a program's output: its own arguments, and the secrets of the feed that it is run for.
-pub struct OutputRedactor(Redactor);
+pub struct OutputRedactor(SecretRedactor);
 
 impl fmt::Debug for OutputRedactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,13 +74,13 @@ impl OutputRedactor {
     pub fn for_program(program: &ExternalProgram, feed: &FeedConfig) -> OutputRedactor {
         let arguments = program.argument_secrets();
         let arguments: Vec<&Secret> = arguments.iter().collect();
-        OutputRedactor(Redactor::for_feed(feed, &arguments))
+        OutputRedactor(SecretRedactor::for_feed(feed, &arguments))
     }
 
     /// Returns the first of `bytes` as redacted text of at most `max` bytes, without characters that move surrounding
     /// text.
     pub fn redact_output(&self, bytes: &[u8], max: usize) -> String {
-        self.0.redact_first_bytes(bytes, max)
+        self.0.redact_prefix_up_to(bytes, max)
     }
 }
 
@@ -92,7 +92,7 @@ impl OutputRedactor {
 /// Returns the reason why there is no result. All its processes have then ended and its files are removed.
 ///
 /// Cancel safety: dropping the future kills the program and removes its folder.
-pub async fn run_validator(
+pub async fn run_external_validator(
     program: &ExternalProgram,
     input: Bytes,
     format: Format,
@@ -101,17 +101,17 @@ pub async fn run_validator(
     clock: &dyn Clock,
 ) -> Result<ValidatorOutput, ProgramError> {
     let name = if format.file_extension(&input) == Some("xml") { "input.xml" } else { "input.zip" };
-    let mode = RunMode { input: name, in_folder: Some(REPORT), is_lenient: true };
+    let mode = ProgramRunMode { input: name, in_folder: Some(REPORT), is_lenient: true };
     let cover = OutputRedactor::for_program(program, feed);
-    match run_in_mode(mode, program, input, output_max, feed.id.as_str(), clock).await {
+    match run_program_in_mode(mode, program, input, output_max, feed.id.as_str(), clock).await {
         Ok(ran) => Ok(ValidatorOutput {
             output: ran.output,
             fault: ran.fault,
-            stderr: ran.stderr.redact_text(&cover.0),
+            stderr: ran.stderr.to_redacted_text(&cover.0),
             took: ran.took,
         }),
         Err(not) => {
-            Err(ProgramError { reason: not.reason, stderr: not.stderr.redact_text(&cover.0) })
+            Err(ProgramError { reason: not.reason, stderr: not.stderr.to_redacted_text(&cover.0) })
         }
     }
 }

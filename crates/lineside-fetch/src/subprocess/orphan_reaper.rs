@@ -56,7 +56,7 @@ fn find_orphans(folder: &Path, leader: Option<Pid>) -> Vec<Pid> {
         let own = entry.path();
         let Some(parent) = parent_pid(&own) else { continue };
         parents.insert(process, parent);
-        if belongs_to_folder(&own, folder) {
+        if is_process_of_run_folder(&own, folder) {
             found.insert(process);
         }
     }
@@ -86,7 +86,7 @@ fn parent_pid(own: &Path) -> Option<Pid> {
 }
 
 /// Returns true if a process has the folder in its environment or as its working directory.
-fn belongs_to_folder(own: &Path, folder: &Path) -> bool {
+fn is_process_of_run_folder(own: &Path, folder: &Path) -> bool {
     let works_there = || fs::read_link(own.join("cwd")).is_ok_and(|at| at.starts_with(folder));
     let was_given = || {
         let environment = fs::read(own.join("environ")).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::OutputTooLarge;
-use crate::fetch::Redactor;
+use crate::fetch::SecretRedactor;
 use crate::limits::{STDERR_HEAD_BYTES_MAX, STDERR_TAIL_BYTES_MAX};
 
 /// Bytes per read.
@@ -33,18 +33,18 @@ impl StderrCapture {
 
     /// Returns the captured text redacted, with a line where bytes were dropped. A secret may have been cut in two
     /// there.
-    pub fn redact_text(&self, hidden: &Redactor) -> String {
+    pub fn to_redacted_text(&self, hidden: &SecretRedactor) -> String {
         let tail: Vec<u8> = self.tail.iter().copied().collect();
         if self.n_dropped == 0 {
-            return hidden.redact_bytes(&[&self.head[..], &tail].concat());
+            return hidden.redact_reply_prefix(&[&self.head[..], &tail].concat());
         }
-        let (head, tail) = (hidden.redact_bytes(&self.head), hidden.redact_remaining_bytes(&tail));
+        let (head, tail) = (hidden.redact_reply_prefix(&self.head), hidden.redact_after_cut(&tail));
         format!("{head}\n… {} bytes …\n{tail}", self.n_dropped)
     }
 }
 
 /// Writes the input, as far as the program reads it.
-pub(super) async fn write_input(pipe: Option<impl tokio::io::AsyncWrite + Unpin>, input: &[u8]) {
+pub(super) async fn write_stdin(pipe: Option<impl tokio::io::AsyncWrite + Unpin>, input: &[u8]) {
     if let Some(mut pipe) = pipe {
         // A program need not read all input: its result shows if that was right.
         let _ = pipe.write_all(input).await;
@@ -53,7 +53,7 @@ pub(super) async fn write_input(pipe: Option<impl tokio::io::AsyncWrite + Unpin>
 }
 
 /// Reads the output to its end, or until it exceeds the limit.
-pub(super) async fn read_output(
+pub(super) async fn read_stdout(
     pipe: Option<impl AsyncRead + Unpin>,
     max: u64,
 ) -> Result<Vec<u8>, OutputTooLarge> {
@@ -85,13 +85,13 @@ mod tests {
     fn long_stderr_output_keeps_its_beginning_and_end() {
         let mut capture = StderrCapture::default();
         capture.push_bytes(b"first\n");
-        let hidden = Redactor::default();
-        assert_eq!(capture.redact_text(&hidden), "first\n");
+        let hidden = SecretRedactor::default();
+        assert_eq!(capture.to_redacted_text(&hidden), "first\n");
         for _ in 0..1_000 {
             capture.push_bytes(&[b'x'; 100]);
         }
         capture.push_bytes(b"\nlast\n");
-        let text = capture.redact_text(&hidden);
+        let text = capture.to_redacted_text(&hidden);
         assert!(text.starts_with("first\nx") && text.ends_with("x\nlast\n"), "{text}");
         let left_out = 100_012 - STDERR_HEAD_BYTES_MAX - STDERR_TAIL_BYTES_MAX;
         assert!(text.contains(&format!("\n… {left_out} bytes …\n")), "{text}");
@@ -102,7 +102,7 @@ mod tests {
         let url = SourceLocation::parse("https://a.example/").unwrap();
         let feed = FeedConfig::new(FeedId::new("a").unwrap(), url);
         let secret = Secret::new("s3cr3t-w0rd");
-        let hidden = Redactor::for_feed(&feed, &[&secret]);
+        let hidden = SecretRedactor::for_feed(&feed, &[&secret]);
         for at in STDERR_HEAD_BYTES_MAX - 12..STDERR_HEAD_BYTES_MAX + 2 {
             for from_end in STDERR_TAIL_BYTES_MAX - 2..STDERR_TAIL_BYTES_MAX + 12 {
                 let mut capture = StderrCapture::default();
@@ -113,7 +113,7 @@ mod tests {
                     format!("{}{secret_text}{between}{secret_text}{after}", "x".repeat(at))
                         .as_bytes(),
                 );
-                let shown = capture.redact_text(&hidden);
+                let shown = capture.to_redacted_text(&hidden);
                 let is_seen = |part: &str| shown.contains(part);
                 assert!(!is_seen("s3cr") && !is_seen("w0rd"), "{at} {from_end}: {shown}");
             }
@@ -121,6 +121,6 @@ mod tests {
         let mut capture = StderrCapture::default();
         capture.push_bytes(&[b'x'; STDERR_HEAD_BYTES_MAX - 5]);
         capture.push_bytes(secret.reveal().as_bytes());
-        assert!(capture.redact_text(&hidden).ends_with("x***"));
+        assert!(capture.to_redacted_text(&hidden).ends_with("x***"));
     }
 }

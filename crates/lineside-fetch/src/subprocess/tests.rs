@@ -6,7 +6,9 @@ use lineside_testkit::{wait_for_some, wait_until};
 
 use super::*;
 use crate::source::Secret;
-use crate::{feed_config::FeedConfig, feed_id::FeedId, fetch::Redactor, source::SourceLocation};
+use crate::{
+    feed_config::FeedConfig, feed_id::FeedId, fetch::SecretRedactor, source::SourceLocation,
+};
 
 /// Longer than any test takes on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -30,7 +32,14 @@ async fn run_over(
     program: &ExternalProgram,
     input: &'static [u8],
 ) -> Result<ProgramOutput, RunFailure> {
-    run_strict(program, Bytes::from_static(input), 1_000, "city", &RealClock::new()).await
+    run_program_requiring_success(
+        program,
+        Bytes::from_static(input),
+        1_000,
+        "city",
+        &RealClock::new(),
+    )
+    .await
 }
 
 async fn output(program: &ExternalProgram, input: &'static [u8]) -> String {
@@ -42,7 +51,7 @@ async fn output(program: &ExternalProgram, input: &'static [u8]) -> String {
 fn check_fault(ran: Result<ProgramOutput, RunFailure>, expected_message: &str) -> String {
     let failed = ran.unwrap_err();
     assert!(failed.reason.contains(expected_message), "{}", failed.reason);
-    failed.stderr.redact_text(&Redactor::default())
+    failed.stderr.to_redacted_text(&SecretRedactor::default())
 }
 
 #[tokio::test]
@@ -147,10 +156,10 @@ async fn run_out(
     started_file: &Path,
 ) -> Result<ProgramOutput, RunFailure> {
     let clock = SimulatedClock::new(UnixMillis(0));
-    let running = run_strict(program, Bytes::new(), 1_000, "city", &clock);
+    let running = run_program_requiring_success(program, Bytes::new(), 1_000, "city", &clock);
     let time = async {
         read_started_file(started_file).await;
-        clock.advance(program.timeout);
+        clock.advance_time(program.timeout);
         // The time for a killed program to end does not pass on this clock.
         std::future::pending::<()>().await
     };
@@ -265,7 +274,7 @@ async fn validate(
     let url = SourceLocation::parse("https://a.example/?key=inurl1").unwrap();
     let feed = FeedConfig::new(FeedId::new("city").unwrap(), url);
     let input = Bytes::from_static(b"<xml/>");
-    run_validator(program, input, format, &feed, 1_000, &RealClock::new()).await
+    run_external_validator(program, input, format, &feed, 1_000, &RealClock::new()).await
 }
 
 #[tokio::test]

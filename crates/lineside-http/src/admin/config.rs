@@ -39,7 +39,7 @@ struct ConfigState {
     )
 )]
 async fn get_config(State(app): State<App>) -> Json<ConfigState> {
-    let state = app.settings().reload_state();
+    let state = app.live_settings().reload_state();
     let file = app.config().source.file.as_ref().map(|file| file.display().to_string());
     let refused = state.rejected.as_ref();
     Json(ConfigState {

@@ -40,7 +40,7 @@ pub(super) async fn require_admin(
     next: Next,
 ) -> Result<Response, Refusal> {
     let peer = PeerAddress::from_extensions(request.extensions());
-    let credential = identify_admin(&app, request.method(), request.headers(), peer)?;
+    let credential = authenticate_admin(&app, request.method(), request.headers(), peer)?;
     request.extensions_mut().insert(credential);
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -62,7 +62,7 @@ where
         if let Some(credential) = parts.extensions.get::<Self>() {
             return Ok(*credential);
         }
-        identify_admin(
+        authenticate_admin(
             &App::from_ref(state),
             &parts.method,
             &parts.headers,
@@ -87,27 +87,28 @@ where
 }
 
 /// Authenticates an admin for a request that only reads.
-pub(crate) fn identify_reader(
+pub(crate) fn authenticate_admin_for_reading(
     app: &App,
     headers: &HeaderMap,
     peer: PeerAddress,
 ) -> Result<AdminCredential, Refusal> {
-    identify_admin(app, &Method::GET, headers, peer)
+    authenticate_admin(app, &Method::GET, headers, peer)
 }
 
-fn identify_admin(
+fn authenticate_admin(
     app: &App,
     method: &Method,
     headers: &HeaderMap,
     peer: PeerAddress,
 ) -> Result<AdminCredential, Refusal> {
     if let Some(token) = bearer_token(headers) {
-        app.admin().check_token(token, app.trusted_proxies().client_address(peer, headers))?;
+        app.admin_auth()
+            .check_admin_token(token, app.trusted_proxies().client_address(peer, headers))?;
         return Ok(AdminCredential::Token);
     }
-    let id = session_id(headers).ok_or(Refusal::NotAdmin)?;
-    let credential = app.admin().find_session(id).ok_or(Refusal::NotAdmin)?;
-    if !method.is_safe() && !is_own_page(app, headers).unwrap_or(false) {
+    let id = session_id_from_cookie(headers).ok_or(Refusal::NotAdmin)?;
+    let credential = app.admin_auth().find_session(id).ok_or(Refusal::NotAdmin)?;
+    if !method.is_safe() && !is_request_from_own_page(app, headers).unwrap_or(false) {
         return Err(Refusal::OtherOrigin);
     }
     Ok(credential)
@@ -121,7 +122,7 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Returns the session id that a browser sent, valid or not.
-pub fn session_id(headers: &HeaderMap) -> Option<&str> {
+pub fn session_id_from_cookie(headers: &HeaderMap) -> Option<&str> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut cookies = lines.flat_map(|line| line.split(';'));
     let id = cookies.find_map(|cookie| {
@@ -132,13 +133,14 @@ pub fn session_id(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Builds the `Set-Cookie` value that stores a session's id, or deletes it if `id` is `None`.
-pub fn session_cookie(
+pub fn build_session_cookie(
     app: &App,
     headers: &HeaderMap,
     extensions: &Extensions,
     id: Option<&str>,
 ) -> HeaderValue {
-    let secure = if is_encrypted(app, headers, extensions) { "; Secure" } else { "" };
+    let secure =
+        if is_client_connection_encrypted(app, headers, extensions) { "; Secure" } else { "" };
     let seconds = id.map_or(0, |_| LIFETIME.as_secs());
     let id = id.unwrap_or_default();
     let text = format!("{COOKIE}={id}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
@@ -146,16 +148,17 @@ pub fn session_cookie(
 }
 
 /// Returns true if the client's end of the connection is known to be encrypted.
-fn is_encrypted(app: &App, headers: &HeaderMap, extensions: &Extensions) -> bool {
+fn is_client_connection_encrypted(app: &App, headers: &HeaderMap, extensions: &Extensions) -> bool {
     let server = &app.config().server;
     let is_public = server.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
-    let is_forwarded =
-        || app.trusted_proxies().is_https(PeerAddress::from_extensions(extensions), headers);
+    let is_forwarded = || {
+        app.trusted_proxies().is_forwarded_https(PeerAddress::from_extensions(extensions), headers)
+    };
     server.tls.is_some() || is_public || is_forwarded()
 }
 
 /// Returns true if the browser says that a page of this server made the request; `None` if no browser sent it.
-pub fn is_own_page(app: &App, headers: &HeaderMap) -> Option<bool> {
+pub fn is_request_from_own_page(app: &App, headers: &HeaderMap) -> Option<bool> {
     if let Some(site) = headers.get(FETCH_SITE) {
         return Some(site.as_bytes() == b"same-origin");
     }
@@ -168,7 +171,7 @@ pub fn is_own_page(app: &App, headers: &HeaderMap) -> Option<bool> {
 }
 
 /// Returns true if the browser says that the address was typed or bookmarked: no page requested it.
-pub(super) fn is_typed_address(headers: &HeaderMap) -> bool {
+pub(super) fn is_url_typed_or_bookmarked(headers: &HeaderMap) -> bool {
     headers.get(FETCH_SITE).is_some_and(|site| site.as_bytes() == b"none")
 }
 

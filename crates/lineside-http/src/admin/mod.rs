@@ -2,9 +2,9 @@
 //!
 //! To add an address, merge its routes in [`routes`]: the guard there refuses others with 401, 403 or 429 before a
 //! handler runs or a body is read. A handler that needs the admin's credential takes an
-//! [`AdminCredential`](crate::admin_auth::AdminCredential) as an argument. The same argument guards a handler elsewhere, and
-//! `Option<AdminCredential>` tells a page if an admin requests it. Replies are not cached unless a handler sets
-//! `Cache-Control`.
+//! [`AdminCredential`](crate::admin_auth::AdminCredential) as an argument. The same argument guards a handler
+//! elsewhere, and `Option<AdminCredential>` tells a page if an admin requests it. Replies are not cached unless a
+//! handler sets `Cache-Control`.
 
 mod config;
 mod feeds;
@@ -16,11 +16,14 @@ use axum::middleware;
 use utoipa_axum::router::OpenApiRouter;
 
 pub use self::feeds::{
-    BODY_BYTES_MAX, next_before, parse_before, poll_now, source_test_timed_out, test_source,
+    BODY_BYTES_MAX, next_page_before, parse_before_parameter, poll_now,
+    source_test_timeout_message, test_source_with_timeout,
 };
-pub(super) use self::guard::identify_reader;
-pub use self::guard::{client_address, is_own_page, session_cookie, session_id};
-pub use self::profile::{DeliberateRequest, record_profile};
+pub(super) use self::guard::authenticate_admin_for_reading;
+pub use self::guard::{
+    build_session_cookie, client_address, is_request_from_own_page, session_id_from_cookie,
+};
+pub use self::profile::{ProfileRequestGuard, record_profile};
 
 use crate::app::App;
 use crate::page_paths;

@@ -10,12 +10,12 @@ use lineside_profile::{ProfileFormat, RecordingError, SymbolizedProfile};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::guard::{is_own_page, is_typed_address};
+use super::guard::{is_request_from_own_page, is_url_typed_or_bookmarked};
 use crate::admin_auth::AdminCredential;
 use crate::app::App;
 use crate::blocking::run_blocking;
 use crate::errors::{Problem, Refusal};
-use crate::parameters::{QueryParameters, bad_parameter};
+use crate::parameters::{QueryParameters, bad_parameter_refusal};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_profile))
@@ -55,17 +55,14 @@ impl From<RecordingError> for Refusal {
 )]
 async fn get_profile(
     State(app): State<App>,
-    _: DeliberateRequest,
+    _: ProfileRequestGuard,
     parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
-    reply_with_recording(&app, &parameters).await
+    reply_with_profile(&app, &parameters).await
 }
 
 /// Replies with a recording of the requested length and format.
-async fn reply_with_recording(
-    app: &App,
-    parameters: &QueryParameters,
-) -> Result<Response, Refusal> {
+async fn reply_with_profile(app: &App, parameters: &QueryParameters) -> Result<Response, Refusal> {
     let choices = ProfileFormat::ALL
         .into_iter()
         .map(|profile_format| (profile_format.file_extension(), profile_format));
@@ -76,15 +73,15 @@ async fn reply_with_recording(
             tracing::error!(%error, "a profile could not be encoded");
             Refusal::Internal
         })?;
-    Ok(profile_reply(profile_format, written))
+    Ok(build_profile_response(profile_format, written))
 }
 
 /// Extracts nothing, but refuses requests that should not start a recording: recording is a GET with a side effect, so
 /// HEAD is refused, and so is an admin's browser that followed a link of another site.
 #[derive(Debug)]
-pub struct DeliberateRequest;
+pub struct ProfileRequestGuard;
 
-impl FromRequestParts<App> for DeliberateRequest {
+impl FromRequestParts<App> for ProfileRequestGuard {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
@@ -93,8 +90,11 @@ impl FromRequestParts<App> for DeliberateRequest {
         }
         let credential =
             <AdminCredential as FromRequestParts<App>>::from_request_parts(parts, app).await?;
-        let is_ours = || is_own_page(app, &parts.headers).unwrap_or(false);
-        if credential == AdminCredential::Token || is_typed_address(&parts.headers) || is_ours() {
+        let is_ours = || is_request_from_own_page(app, &parts.headers).unwrap_or(false);
+        if credential == AdminCredential::Token
+            || is_url_typed_or_bookmarked(&parts.headers)
+            || is_ours()
+        {
             Ok(Self)
         } else {
             Err(Refusal::OtherOrigin)
@@ -109,21 +109,21 @@ pub async fn record_profile(
 ) -> Result<SymbolizedProfile, Refusal> {
     let seconds = match parameters.find_value("seconds") {
         None => lineside_profile::SECONDS_DEFAULT,
-        Some(text) => {
-            text.parse().ok().filter(|n| lineside_profile::SECONDS.contains(n)).ok_or_else(
-                || {
-                    let (min, max) =
-                        (lineside_profile::SECONDS.start(), lineside_profile::SECONDS.end());
-                    bad_parameter("seconds", format!("expected a number from {min} to {max}"))
-                },
-            )?
-        }
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|n| lineside_profile::SECONDS.contains(n))
+            .ok_or_else(|| {
+                let (min, max) =
+                    (lineside_profile::SECONDS.start(), lineside_profile::SECONDS.end());
+                bad_parameter_refusal("seconds", format!("expected a number from {min} to {max}"))
+            })?,
     };
     let seen = lineside_profile::record_samples(Duration::from_secs(seconds), app.now()).await?;
     run_blocking(|| seen.symbolize()).await
 }
 
-fn profile_reply(profile_format: ProfileFormat, written: Vec<u8>) -> Response {
+fn build_profile_response(profile_format: ProfileFormat, written: Vec<u8>) -> Response {
     let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(profile_format.content_type()))];
     let mut response = (headers, written).into_response();
     let headers = response.headers_mut();

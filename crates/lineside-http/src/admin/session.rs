@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::session_id;
+use super::session_id_from_cookie;
 use crate::admin_auth::AdminCredential;
 use crate::app::App;
 use crate::errors::Problem;
@@ -63,8 +63,9 @@ async fn end_session(
     credential: AdminCredential,
     headers: HeaderMap,
 ) -> StatusCode {
-    if let (AdminCredential::Session(_), Some(id)) = (credential, session_id(&headers)) {
-        app.admin().end_session(id);
+    if let (AdminCredential::Session(_), Some(id)) = (credential, session_id_from_cookie(&headers))
+    {
+        app.admin_auth().end_session(id);
     }
     StatusCode::NO_CONTENT
 }

@@ -26,7 +26,11 @@ impl FailedAttempts {
     ///
     /// # Errors
     /// Returns the time that the address has to wait.
-    pub(super) fn check_address(&self, address: IpAddr, now: Duration) -> Result<(), Duration> {
+    pub(super) fn check_address_not_blocked(
+        &self,
+        address: IpAddr,
+        now: Duration,
+    ) -> Result<(), Duration> {
         let forgiven = self.0.lock().get(&client_limit_key(address)).copied().unwrap_or_default();
         let penalty_left = forgiven.saturating_sub(now) + PAUSE;
         match penalty_left.checked_sub(PAUSE * ATTEMPTS_MAX).filter(|wait| !wait.is_zero()) {
@@ -62,7 +66,7 @@ mod tests {
     /// Counts the failed attempts until the address has to wait.
     fn failures(attempts: &FailedAttempts, from: IpAddr, now: Duration) -> u32 {
         let mut failed = 0;
-        while attempts.check_address(from, now).is_ok() {
+        while attempts.check_address_not_blocked(from, now).is_ok() {
             attempts.count_failure(from, now);
             failed += 1;
             assert!(failed < 1_000, "the address is never blocked");
@@ -75,8 +79,8 @@ mod tests {
         let attempts = FailedAttempts::default();
         let (one, other) = (address("192.0.2.1"), address("192.0.2.2"));
         assert_eq!(failures(&attempts, one, NOW), ATTEMPTS_MAX);
-        assert_eq!(attempts.check_address(one, NOW), Err(PAUSE));
-        assert_eq!(attempts.check_address(other, NOW), Ok(()));
+        assert_eq!(attempts.check_address_not_blocked(one, NOW), Err(PAUSE));
+        assert_eq!(attempts.check_address_not_blocked(other, NOW), Ok(()));
         assert_eq!(failures(&attempts, one, NOW + PAUSE), 1);
         assert_eq!(failures(&attempts, one, NOW + PAUSE * 1_000), ATTEMPTS_MAX);
     }
@@ -85,10 +89,10 @@ mod tests {
     fn addresses_of_one_ipv6_network_are_counted_together() {
         let attempts = FailedAttempts::default();
         assert_eq!(failures(&attempts, address("2001:db8::1"), NOW), ATTEMPTS_MAX);
-        assert!(attempts.check_address(address("2001:db8::ffff:2"), NOW).is_err());
-        assert!(attempts.check_address(address("2001:db8:0:1::1"), NOW).is_ok());
+        assert!(attempts.check_address_not_blocked(address("2001:db8::ffff:2"), NOW).is_err());
+        assert!(attempts.check_address_not_blocked(address("2001:db8:0:1::1"), NOW).is_ok());
         assert_eq!(failures(&attempts, address("192.0.2.1"), NOW), ATTEMPTS_MAX);
-        assert!(attempts.check_address(address("::ffff:192.0.2.1"), NOW).is_err());
+        assert!(attempts.check_address_not_blocked(address("::ffff:192.0.2.1"), NOW).is_err());
     }
 
     #[test]
@@ -101,7 +105,7 @@ mod tests {
         }
         assert_eq!(attempts.0.lock().len(), ADDRESSES_MAX);
         assert!(
-            attempts.check_address(blocked, NOW).is_err(),
+            attempts.check_address_not_blocked(blocked, NOW).is_err(),
             "the blocked address is evicted last"
         );
     }

@@ -14,29 +14,29 @@ const DRAFT_LIFETIME: Duration = Duration::from_secs(3_600);
 const DRAFTS_MAX: usize = 64;
 
 /// Secrets by the names of their form fields.
-pub type Draft = BTreeMap<String, Secret>;
+pub type FormSecrets = BTreeMap<String, Secret>;
 
 /// The stored drafts, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct SecretDrafts(Mutex<VecDeque<StoredDraft>>);
+pub(super) struct FormSecretsStore(Mutex<VecDeque<StoredFormSecrets>>);
 
 #[derive(Debug)]
-struct StoredDraft {
+struct StoredFormSecrets {
     id: Secret,
     until: Duration,
-    draft: Draft,
+    draft: FormSecrets,
 }
 
-impl SecretDrafts {
+impl FormSecretsStore {
     /// Stores the secrets of a form; returns the id to find them by.
-    pub(super) fn store_draft(&self, draft: Draft, now: Duration) -> String {
+    pub(super) fn store_form_secrets(&self, draft: FormSecrets, now: Duration) -> String {
         let id = random_secret();
         let mut drafts = self.0.lock();
         drafts.retain(|stored| stored.until > now);
         if drafts.len() >= DRAFTS_MAX {
             drafts.pop_front();
         }
-        drafts.push_back(StoredDraft {
+        drafts.push_back(StoredFormSecrets {
             id: Secret::new(id.clone()),
             until: now + DRAFT_LIFETIME,
             draft,
@@ -45,7 +45,7 @@ impl SecretDrafts {
     }
 
     /// Returns the secrets of a form, unless they have expired.
-    pub(super) fn find_draft(&self, id: &str, now: Duration) -> Option<Draft> {
+    pub(super) fn find_form_secrets(&self, id: &str, now: Duration) -> Option<FormSecrets> {
         let drafts = self.0.lock();
         let found = drafts.iter().find(|stored| stored.id.reveal() == id && stored.until > now);
         found.map(|stored| stored.draft.clone())
@@ -56,26 +56,26 @@ impl SecretDrafts {
 mod tests {
     use super::*;
 
-    fn draft(text: &str) -> Draft {
-        Draft::from([("basic.password".to_owned(), Secret::new(text.to_owned()))])
+    fn draft(text: &str) -> FormSecrets {
+        FormSecrets::from([("basic.password".to_owned(), Secret::new(text.to_owned()))])
     }
 
     #[test]
     fn a_draft_is_found_until_it_expires() {
-        let (drafts, start) = (SecretDrafts::default(), Duration::from_secs(5));
-        let id = drafts.store_draft(draft("hunter2"), start);
-        assert_eq!(drafts.find_draft(&id, start), Some(draft("hunter2")));
-        assert_eq!(drafts.find_draft("", start), None);
-        assert_eq!(drafts.find_draft(&id, start + DRAFT_LIFETIME), None);
+        let (drafts, start) = (FormSecretsStore::default(), Duration::from_secs(5));
+        let id = drafts.store_form_secrets(draft("hunter2"), start);
+        assert_eq!(drafts.find_form_secrets(&id, start), Some(draft("hunter2")));
+        assert_eq!(drafts.find_form_secrets("", start), None);
+        assert_eq!(drafts.find_form_secrets(&id, start + DRAFT_LIFETIME), None);
         assert!(!format!("{drafts:?}").contains("hunter2") && !format!("{drafts:?}").contains(&id));
     }
 
     #[test]
     fn the_oldest_draft_is_dropped_beyond_the_limit() {
-        let (drafts, now) = (SecretDrafts::default(), Duration::ZERO);
+        let (drafts, now) = (FormSecretsStore::default(), Duration::ZERO);
         let ids: Vec<String> =
-            (0..=DRAFTS_MAX).map(|_| drafts.store_draft(draft("x"), now)).collect();
-        assert_eq!(drafts.find_draft(&ids[0], now), None);
-        assert!(ids[1..].iter().all(|id| drafts.find_draft(id, now).is_some()));
+            (0..=DRAFTS_MAX).map(|_| drafts.store_form_secrets(draft("x"), now)).collect();
+        assert_eq!(drafts.find_form_secrets(&ids[0], now), None);
+        assert!(ids[1..].iter().all(|id| drafts.find_form_secrets(id, now).is_some()));
     }
 }

@@ -18,10 +18,10 @@ use lineside_sync::Clock;
 use subtle::ConstantTimeEq as _;
 
 use self::attempts::FailedAttempts;
-use self::drafts::SecretDrafts;
+use self::drafts::FormSecretsStore;
 use self::sessions::AdminSessions;
 
-pub use self::drafts::Draft;
+pub use self::drafts::FormSecrets;
 pub use self::sessions::LIFETIME;
 
 /// A shorter token or key can be guessed, so the operator is warned.
@@ -36,7 +36,7 @@ pub struct AdminAuth {
     attempts: FailedAttempts,
     /// Failed attempts with the key of `[api]`.
     key_attempts: FailedAttempts,
-    drafts: SecretDrafts,
+    drafts: FormSecretsStore,
     /// Real time, even if the data's clock runs faster.
     clock: Arc<dyn Clock>,
 }
@@ -69,9 +69,9 @@ impl AdminAuth {
                 (token.clone(), Some(token))
             }
         };
-        warn_if_short("admin.token", &token);
+        warn_if_secret_short("admin.token", &token);
         let fingerprint = hash_secret(token.reveal());
-        let (sessions, drafts) = (AdminSessions::default(), SecretDrafts::default());
+        let (sessions, drafts) = (AdminSessions::default(), FormSecretsStore::default());
         let (attempts, key_attempts) = (FailedAttempts::default(), FailedAttempts::default());
         Self {
             generated_token: generated,
@@ -95,7 +95,9 @@ impl AdminAuth {
         address: IpAddr,
     ) -> Result<(), TokenRejection> {
         let now = self.clock.monotonic();
-        self.key_attempts.check_address(address, now).map_err(TokenRejection::TooOften)?;
+        self.key_attempts
+            .check_address_not_blocked(address, now)
+            .map_err(TokenRejection::TooOften)?;
         if key.reveal().as_bytes().ct_eq(shown).into() {
             return Ok(());
         }
@@ -105,7 +107,7 @@ impl AdminAuth {
     }
 
     /// Returns the generated token, if none is configured: it is printed at start, in a login link.
-    pub fn generated_token(&self) -> Option<&Secret> {
+    pub fn generated_admin_token(&self) -> Option<&Secret> {
         self.generated_token.as_ref()
     }
 
@@ -113,9 +115,9 @@ impl AdminAuth {
     ///
     /// # Errors
     /// Returns an error if the token is wrong, or if the address has to wait.
-    pub fn check_token(&self, shown: &str, address: IpAddr) -> Result<(), TokenRejection> {
+    pub fn check_admin_token(&self, shown: &str, address: IpAddr) -> Result<(), TokenRejection> {
         let now = self.clock.monotonic();
-        self.attempts.check_address(address, now).map_err(TokenRejection::TooOften)?;
+        self.attempts.check_address_not_blocked(address, now).map_err(TokenRejection::TooOften)?;
         if hash_secret(shown).ct_eq(&self.fingerprint).into() {
             return Ok(());
         }
@@ -139,13 +141,13 @@ impl AdminAuth {
     }
 
     /// Stores the secrets of a form that is shown again; returns the id to find them by.
-    pub fn store_draft(&self, draft: Draft) -> String {
-        self.drafts.store_draft(draft, self.clock.monotonic())
+    pub fn store_form_secrets(&self, draft: FormSecrets) -> String {
+        self.drafts.store_form_secrets(draft, self.clock.monotonic())
     }
 
     /// Returns the secrets of a form, unless they have expired.
-    pub fn find_draft(&self, name: &str) -> Option<Draft> {
-        self.drafts.find_draft(name, self.clock.monotonic())
+    pub fn find_form_secrets(&self, name: &str) -> Option<FormSecrets> {
+        self.drafts.find_form_secrets(name, self.clock.monotonic())
     }
 
     pub fn end_session(&self, id: &str) {
@@ -154,7 +156,7 @@ impl AdminAuth {
 }
 
 /// Warns if the secret of a configuration key is short enough to be guessed.
-pub fn warn_if_short(key: &str, secret: &Secret) {
+pub fn warn_if_secret_short(key: &str, secret: &Secret) {
     if secret.reveal().chars().count() < TOKEN_CHARS_MIN {
         tracing::warn!(
             key,
@@ -187,31 +189,36 @@ mod tests {
     #[test]
     fn only_the_exact_token_is_accepted() {
         let (admin, _) = admin(Some("a token of the tests"));
-        assert_eq!(admin.check_token("a token of the tests", ADDRESS), Ok(()));
+        assert_eq!(admin.check_admin_token("a token of the tests", ADDRESS), Ok(()));
         for wrong in ["", "a token of the test", "a token of the tests!", "A token of the tests"] {
-            assert_eq!(admin.check_token(wrong, ADDRESS), Err(TokenRejection::Wrong), "{wrong}");
+            assert_eq!(
+                admin.check_admin_token(wrong, ADDRESS),
+                Err(TokenRejection::Wrong),
+                "{wrong}"
+            );
         }
     }
 
     #[test]
     fn a_token_is_generated_randomly_if_none_is_configured() {
         let ((one, _), (other, _)) = (admin(None), admin(None));
-        let token = one.generated_token().unwrap();
-        assert_eq!(one.check_token(token.reveal(), ADDRESS), Ok(()));
-        assert_eq!(other.check_token(token.reveal(), ADDRESS), Err(TokenRejection::Wrong));
-        assert_eq!(one.check_token("", ADDRESS), Err(TokenRejection::Wrong));
+        let token = one.generated_admin_token().unwrap();
+        assert_eq!(one.check_admin_token(token.reveal(), ADDRESS), Ok(()));
+        assert_eq!(other.check_admin_token(token.reveal(), ADDRESS), Err(TokenRejection::Wrong));
+        assert_eq!(one.check_admin_token("", ADDRESS), Err(TokenRejection::Wrong));
         assert!(!format!("{one:?}").contains(token.reveal()));
-        assert!(admin(Some("x")).0.generated_token().is_none());
+        assert!(admin(Some("x")).0.generated_admin_token().is_none());
     }
 
     #[test]
     fn too_many_wrong_tokens_block_the_address_for_a_while() {
         let (admin, clock) = admin(Some("a token of the tests"));
-        let last = std::iter::repeat_with(|| admin.check_token("x", ADDRESS)).take(100).last();
+        let last =
+            std::iter::repeat_with(|| admin.check_admin_token("x", ADDRESS)).take(100).last();
         let Some(Err(TokenRejection::TooOften(wait))) = last else { panic!("{last:?}") };
-        assert_eq!(admin.check_token("a token of the tests", ADDRESS), last.unwrap());
-        clock.advance(wait);
-        assert_eq!(admin.check_token("a token of the tests", ADDRESS), Ok(()));
+        assert_eq!(admin.check_admin_token("a token of the tests", ADDRESS), last.unwrap());
+        clock.advance_time(wait);
+        assert_eq!(admin.check_admin_token("a token of the tests", ADDRESS), Ok(()));
     }
 
     #[test]
@@ -224,11 +231,11 @@ mod tests {
         let Some(Err(TokenRejection::TooOften(wait))) = last else { panic!("{last:?}") };
         assert_eq!(check("the key"), last.unwrap());
         assert_eq!(
-            admin.check_token("x", ADDRESS),
+            admin.check_admin_token("x", ADDRESS),
             Err(TokenRejection::Wrong),
             "tokens and keys are counted separately"
         );
-        clock.advance(wait);
+        clock.advance_time(wait);
         assert_eq!(check("the key"), Ok(()));
     }
 
@@ -236,10 +243,10 @@ mod tests {
     fn a_session_expires_after_its_lifetime() {
         let (admin, clock) = admin(None);
         let id = admin.begin_session(ADDRESS);
-        clock.advance(Duration::from_secs(60));
+        clock.advance_time(Duration::from_secs(60));
         let left = LIFETIME.saturating_sub(Duration::from_secs(60));
         assert_eq!(admin.find_session(&id), Some(AdminCredential::Session(left)));
-        clock.advance(LIFETIME);
+        clock.advance_time(LIFETIME);
         assert_eq!(admin.find_session(&id), None);
     }
 }

@@ -7,8 +7,8 @@ use axum::response::Response;
 use http::{HeaderValue, header};
 use lineside_config::times::format_rfc3339;
 use lineside_ingest::{
-    ArchiveSpan, FeedAvailability, FeedId, FeedStatePeriod, FetchPhase, PollBin, PollFailure,
-    PollQuery, PollRecord, StateStretch,
+    ArchiveSpan, FeedAvailabilityTimelines, FeedId, FeedStatePeriod, FetchPhase, PollBin,
+    PollFailure, PollQuery, PollRecord, StatePeriod,
 };
 use lineside_sync::UnixMillis;
 use serde::Serialize;
@@ -18,7 +18,7 @@ use utoipa_axum::routes;
 
 use super::list::{ListRequest, PageRange};
 use crate::app::App;
-use crate::blocking::read_archive;
+use crate::blocking::read_poll_archive;
 use crate::errors::{Problem, Refusal};
 use crate::lookup;
 use crate::parameters::QueryParameters;
@@ -34,7 +34,7 @@ const POLL_LINES_MAX: usize = 10_000;
 const OUTCOMES: [(&str, bool); 2] = [("failed", true), ("all", false)];
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(get_availability)).routes(routes!(get_availability_table))
+    OpenApiRouter::new().routes(routes!(get_availability)).routes(routes!(get_availability_csv))
 }
 
 /// Availability of a feed's source, and freshness of the data that clients received.
@@ -138,32 +138,36 @@ async fn get_availability(
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?.id().clone();
-    let (span, page) = (parse_span(&parameters)?, PageRange::from_parameters(&parameters)?);
+    let (span, page) = (parse_archive_span(&parameters)?, PageRange::from_parameters(&parameters)?);
     let only_failed = parameters.parse_choice("outcome", OUTCOMES)?.unwrap_or(true);
     let from = span.first_bin_start(app.now());
     // One item beyond the page shows if there is a next page.
     let query = PollQuery { from, only_failed, offset: page.offset, limit: page.limit + 1 };
     let (now, task_feed) = (app.now(), feed.clone());
-    let read = read_archive(&app, move |archive| {
-        let strips = FeedAvailability::read_from_archive(archive, &task_feed, span, now)?;
-        let incidents = archive.list_incidents(&task_feed, from, INCIDENTS_MAX)?;
+    let read = read_poll_archive(&app, move |archive| {
+        let strips = FeedAvailabilityTimelines::read_from_archive(archive, &task_feed, span, now)?;
+        let incidents = archive.list_feed_state_periods(&task_feed, from, INCIDENTS_MAX)?;
         Ok((strips, incidents, archive.list_polls(&task_feed, query)?))
     });
     let (strips, incidents, polls) = read.await?;
-    let polls = page.cut_prefetched(polls.into_iter().map(past_poll_item).collect(), &link);
+    let polls = page.take_page_of_prefetched(polls.into_iter().map(poll_item).collect(), &link);
     let item = AvailabilityItem {
         feed: feed.to_string(),
         span: span.as_str(),
         from: format_rfc3339(strips.from),
         until: format_rfc3339(strips.until),
-        source: strips.source.iter().map(|it| stretch_item(it, it.state.as_str())).collect(),
-        serving: strips.serving.iter().map(|it| stretch_item(it, it.state.as_str())).collect(),
-        incidents: incidents.into_iter().map(state_period_item).collect(),
+        source: strips.source.iter().map(|it| state_stretch_item(it, it.state.as_str())).collect(),
+        serving: strips
+            .serving
+            .iter()
+            .map(|it| state_stretch_item(it, it.state.as_str()))
+            .collect(),
+        incidents: incidents.into_iter().map(incident_item).collect(),
         items: polls.items,
         next: polls.next,
     };
     Ok(Representation::from_json(&item)
-        .modified_at(Some(now), now)
+        .with_modified_time(Some(now), now)
         .into_reply(&preferences, &app)
         .await)
 }
@@ -185,41 +189,41 @@ async fn get_availability(
         (status = 503, description = "`storage_unavailable`", body = Problem)
     )
 )]
-async fn get_availability_table(
+async fn get_availability_csv(
     State(app): State<App>,
     Path(id): Path<String>,
     parameters: QueryParameters,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?.id().clone();
-    let (span, now) = (parse_span(&parameters)?, app.now());
+    let (span, now) = (parse_archive_span(&parameters)?, app.now());
     let polls = parameters.parse_choice("outcome", OUTCOMES)?;
     let task_feed = feed.clone();
-    let read = read_archive(&app, move |archive| match polls {
-        None => {
-            Ok(strips_table(&FeedAvailability::read_from_archive(archive, &task_feed, span, now)?))
-        }
+    let read = read_poll_archive(&app, move |archive| match polls {
+        None => Ok(availability_bins_csv(&FeedAvailabilityTimelines::read_from_archive(
+            archive, &task_feed, span, now,
+        )?)),
         Some(only_failed) => {
             let (from, limit) = (span.first_bin_start(now), POLL_LINES_MAX);
             let query = PollQuery { from, only_failed, offset: 0, limit };
-            Ok(polls_table(&archive.list_polls(&task_feed, query)?))
+            Ok(polls_csv(&archive.list_polls(&task_feed, query)?))
         }
     });
     let text = read.await?;
     let kind = HeaderValue::from_static("text/csv; charset=utf-8; header=present");
-    let reply = Representation::new(kind, text).modified_at(Some(now), now);
+    let reply = Representation::new(kind, text).with_modified_time(Some(now), now);
     Ok(reply
         .with_header(header::CONTENT_DISPOSITION, content_disposition(&feed))
         .into_reply(&preferences, &app)
         .await)
 }
 
-fn parse_span(parameters: &QueryParameters) -> Result<ArchiveSpan, Refusal> {
+fn parse_archive_span(parameters: &QueryParameters) -> Result<ArchiveSpan, Refusal> {
     let spans = ArchiveSpan::ALL.map(|span| (span.as_str(), span));
     Ok(parameters.parse_choice("span", spans)?.unwrap_or(ArchiveSpan::Day))
 }
 
-fn stretch_item<S>(stretch: &StateStretch<S>, state: &'static str) -> StretchItem {
+fn state_stretch_item<S>(stretch: &StatePeriod<S>, state: &'static str) -> StretchItem {
     StretchItem {
         from: format_rfc3339(stretch.from),
         until: format_rfc3339(stretch.until),
@@ -229,7 +233,7 @@ fn stretch_item<S>(stretch: &StateStretch<S>, state: &'static str) -> StretchIte
     }
 }
 
-fn state_period_item(incident: FeedStatePeriod) -> IncidentItem {
+fn incident_item(incident: FeedStatePeriod) -> IncidentItem {
     IncidentItem {
         state: incident.state.as_str(),
         reason: incident.reason,
@@ -238,7 +242,7 @@ fn state_period_item(incident: FeedStatePeriod) -> IncidentItem {
     }
 }
 
-fn past_poll_item(poll: PollRecord) -> PollItem {
+fn poll_item(poll: PollRecord) -> PollItem {
     let failed = poll.has_failed();
     let failure = poll.failure;
     PollItem {
@@ -256,27 +260,28 @@ fn past_poll_item(poll: PollRecord) -> PollItem {
 }
 
 /// Writes one line per bin. Numbers, times and state names need no quotes.
-fn strips_table(strips: &FeedAvailability) -> String {
+fn availability_bins_csv(strips: &FeedAvailabilityTimelines) -> String {
     let mut text = String::from("from,until,source,serving,polls,failed,bytes,mean_seconds\n");
     for bin in &strips.bins {
-        write_bin_line(&mut text, bin, strips.span, strips.until);
+        write_bin_csv_line(&mut text, bin, strips.span, strips.until);
     }
     text
 }
 
-fn write_bin_line(text: &mut String, bin: &PollBin, span: ArchiveSpan, now: UnixMillis) {
+fn write_bin_csv_line(text: &mut String, bin: &PollBin, span: ArchiveSpan, now: UnixMillis) {
     let end = UnixMillis(bin.start.0 + span.bin_seconds() * 1_000).min(now);
     let mean = bin.took.as_secs_f64() / f64::from(bin.polls.max(1));
     let (from, until) =
         (format_rfc3339(bin.start).unwrap_or_default(), format_rfc3339(end).unwrap_or_default());
-    let (source, serving) = (bin.source_state().as_str(), bin.serving_state().as_str());
+    let (source, serving) =
+        (bin.source_state_in_bin().as_str(), bin.serving_state_in_bin().as_str());
     let PollBin { polls, failed, bytes, .. } = bin;
     writeln!(text, "{from},{until},{source},{serving},{polls},{failed},{bytes},{mean:.3}")
         .expect("writing to memory cannot fail");
 }
 
 /// Writes one line per poll.
-fn polls_table(polls: &[PollRecord]) -> String {
+fn polls_csv(polls: &[PollRecord]) -> String {
     let heads = "at,outcome,phase,status,message,first_bytes,seconds,bytes,serving\n";
     let mut text = String::from(heads);
     for poll in polls {
@@ -287,8 +292,9 @@ fn polls_table(polls: &[PollRecord]) -> String {
         };
         let phase = format_failure(|failure| failure.phase.map(|phase| phase.to_string()));
         let status = format_failure(|failure| failure.status.map(|status| status.to_string()));
-        let failure_message = quote_cell(&format_failure(|failure| Some(failure.message.clone())));
-        let head = quote_cell(&format_failure(|failure| failure.head.clone()));
+        let failure_message =
+            quote_csv_cell(&format_failure(|failure| Some(failure.message.clone())));
+        let head = quote_csv_cell(&format_failure(|failure| failure.head.clone()));
         let serving = serving.as_str();
         writeln!(
             text,
@@ -300,7 +306,7 @@ fn polls_table(polls: &[PollRecord]) -> String {
 }
 
 /// Quotes a cell with foreign text, so that spreadsheets do not run it as a formula.
-fn quote_cell(text: &str) -> String {
+fn quote_csv_cell(text: &str) -> String {
     let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
     format!("\"{guard}{}\"", text.replace('"', "\"\""))
 }

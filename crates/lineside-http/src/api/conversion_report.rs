@@ -16,7 +16,7 @@ pub(super) struct ConversionReportItem {
 /// The lost objects of one kind and reason.
 #[derive(Debug, Serialize, ToSchema)]
 struct DroppedObjectsItem {
-    /// The name of the kind in the schedule, such as `NoticeJson`.
+    /// The name of the kind in the schedule, such as `RawNotice`.
     kind: String,
     /// The reason.
     why: &'static str,

@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use lineside_config::times::format_rfc3339;
-use lineside_ingest::{DelayClass, TripDelay, TripDelayStatus};
+use lineside_ingest::{DelayHistogramClass, TripDelay, TripDelayStatus};
 use lineside_sync::UnixMillis;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,7 +12,9 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::delay_replies;
-use crate::delays::{DelayReport, DelayView, LineCount, QuarterHour, RenderedReport};
+use crate::delays::{
+    DelayReport, DelayReportView, LineDelayCounts, QuarterHour, RenderedDelayReport,
+};
 use crate::errors::{Problem, Refusal};
 use crate::parameters::QueryParameters;
 use crate::reply::ReplyPreferences;
@@ -38,8 +40,8 @@ struct DelaysItem {
     late_trips: Option<usize>,
     /// Trips that do not run, or skip the requested stop; null if unknown.
     cancelled: Option<usize>,
-    /// Trips in the live data that run or begin within two hours, and trips in the timetable only that run, or call at the
-    /// requested stop; null if unknown.
+    /// Trips in the live data that run or begin within two hours, and trips in the timetable only that run, or call at
+    /// the requested stop; null if unknown.
     trips: Option<usize>,
     /// The delay in seconds from which a trip is late.
     late_after: u64,
@@ -61,8 +63,8 @@ struct DelaysItem {
     unknown: Option<usize>,
     /// The trips among `unknown` that are in the timetable but in no live feed.
     scheduled_only: Option<usize>,
-    /// The share of trips that are neither late nor cancelled, among those with known times and the cancelled ones, from 0 to
-    /// 1; null if too few are known.
+    /// The share of trips that are neither late nor cancelled, among those with known times and the cancelled ones,
+    /// from 0 to 1; null if too few are known.
     on_time_share: Option<f64>,
     /// The feeds with the trips.
     sources: Vec<DelaySourceItem>,
@@ -74,9 +76,9 @@ struct DelaysItem {
     lines: Vec<LineDelayItem>,
     /// The distribution of delays, from early to late.
     distribution: Vec<DelayClassItem>,
-    /// The last 24 hours by quarters of an hour, in the time of the data where a recording is played; a missing quarter is
-    /// unknown. Empty for one line at one stop, for a stop without earlier requests, and for a line beyond the limits of
-    /// recording: 2,000 of a feed, 10,000 of all.
+    /// The last 24 hours by quarters of an hour, in the time of the data where a recording is played; a missing quarter
+    /// is unknown. Empty for one line at one stop, for a stop without earlier requests, and for a line beyond the
+    /// limits of recording: 2,000 of a feed, 10,000 of all.
     day: Vec<QuarterHourItem>,
 }
 
@@ -191,14 +193,20 @@ async fn get_delays(
     parameters: QueryParameters,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let question = delay_replies::parse_question(&app, &id, &parameters)?;
-    delay_replies::reply_with_report(&app, question, DelayView::Json, &preferences, render_json)
-        .await
+    let question = delay_replies::parse_delay_request(&app, &id, &parameters)?;
+    delay_replies::reply_with_delay_report(
+        &app,
+        question,
+        DelayReportView::Json,
+        &preferences,
+        render_json,
+    )
+    .await
 }
 
-fn render_json(answer: &DelayReport) -> RenderedReport {
+fn render_json(answer: &DelayReport) -> RenderedDelayReport {
     let body = serde_json::to_vec(&delays_item(answer)).expect("replies always serialize");
-    RenderedReport::new("application/json", body, answer.made_at)
+    RenderedDelayReport::new("application/json", body, answer.made_at)
 }
 
 fn delays_item(answer: &DelayReport) -> DelaysItem {
@@ -264,7 +272,7 @@ fn trip_delay_item(trip: &TripDelay, local: impl Fn(i64) -> Option<String>) -> T
     }
 }
 
-fn line_delay_item(line: &LineCount) -> LineDelayItem {
+fn line_delay_item(line: &LineDelayCounts) -> LineDelayItem {
     LineDelayItem {
         route_id: line.route_id.to_string(),
         route_short_name: line.name.to_string(),
@@ -276,7 +284,7 @@ fn line_delay_item(line: &LineCount) -> LineDelayItem {
     }
 }
 
-fn delay_class_item(class: &DelayClass) -> DelayClassItem {
+fn delay_class_item(class: &DelayHistogramClass) -> DelayClassItem {
     DelayClassItem { from: class.from, until: class.until, trips: class.trips }
 }
 

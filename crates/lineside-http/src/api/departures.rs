@@ -50,8 +50,8 @@ struct DepartureSchema {
     scheduled_platform: Option<String>,
     /// The stop or platform.
     stop_id: String,
-    /// The scheduled departure, RFC 3339 in the agency's time zone; null if neither the timetable nor the feed has one, such as
-    /// for a trip that the timetable does not have.
+    /// The scheduled departure, RFC 3339 in the agency's time zone; null if neither the timetable nor the feed has one,
+    /// such as for a trip that the timetable does not have.
     scheduled: Option<String>,
     /// The expected departure; not null if `scheduled` is.
     expected: Option<String>,
@@ -88,13 +88,18 @@ async fn list_departures(
     parameters: QueryParameters,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let limit = parameters.parse_count("limit", limits::DEPARTURES_MAX)?;
+    let limit = parameters.parse_positive_number("limit", limits::DEPARTURES_MAX)?;
     let limit = limit.unwrap_or(limits::DEPARTURES_MAX);
     let network = lookup::find_network(&app, &feed)?;
-    lookup::find_dataset(&app, &feed, &network)?;
+    lookup::find_schedule_dataset(&app, &feed, &network)?;
     let state = network.state();
-    let departures =
-        lineside_ingest::departures(&state, &stop, network.data_now(), limit, BOARD_HORIZON);
+    let departures = lineside_ingest::list_next_departures(
+        &state,
+        &stop,
+        network.data_time_now(),
+        limit,
+        BOARD_HORIZON,
+    );
     let departures = departures.ok_or_else(|| Refusal::UnknownStop {
         feed: lookup::shorten_id(&feed),
         stop: lookup::shorten_id(&stop),
@@ -104,6 +109,6 @@ async fn list_departures(
         DepartureItem { departure, age }
     });
     let list = ListPage::from_all(items.collect());
-    let reply = Representation::from_json(&list).modified_at(Some(app.now()), app.now());
+    let reply = Representation::from_json(&list).with_modified_time(Some(app.now()), app.now());
     Ok(reply.into_reply(&preferences, &app).await)
 }

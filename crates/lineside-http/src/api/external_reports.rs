@@ -32,7 +32,8 @@ struct FailedRunItem<'a> {
     version: &'a str,
     /// The failure, such as `ended with exit code 3`.
     reason: &'a str,
-    /// Its standard error, at most the beginning and the end, or the beginning of its result if standard error is empty.
+    /// Its standard error, at most the beginning and the end, or the beginning of its result if standard error is
+    /// empty.
     text: &'a str,
 }
 
@@ -119,7 +120,7 @@ impl<'a> ExternalReportItem<'a> {
             pending: comparison.is_pending,
             failed,
             result: comparison
-                .latest_result()
+                .latest_external_result()
                 .map(|result| ExternalResultItem::from_result(result, comparison)),
         }
     }
@@ -134,19 +135,19 @@ impl<'a> ExternalResultItem<'a> {
             ExternalOutput::Text { text, .. } => ("text", None, Some(text.as_str()), 0),
         };
         let notices =
-            result.findings().unwrap_or_default().iter().map(|finding| ExternalNoticeItem {
+            result.report_findings().unwrap_or_default().iter().map(|finding| ExternalNoticeItem {
                 code: &finding.code,
                 severity: finding.severity,
                 total_notices: finding.total,
                 sample_notices: &finding.samples,
             });
-        let codes = comparison.compare_codes().map(|both| {
+        let codes = comparison.compare_finding_counts().map(|both| {
             let item =
                 |it: &lineside_quality::external_validators::ComparedCode<'a>| CodeComparisonItem {
                     code: it.code,
                     ours: it.lineside.map_or(0, |(_, n)| n),
                     theirs: it.external.map_or(0, |(_, n)| n),
-                    differs: it.is_different(),
+                    differs: it.has_different_counts(),
                 };
             both.iter().map(item).collect()
         });

@@ -9,7 +9,7 @@ use http::HeaderMap;
 use lineside_config::times::format_rfc3339;
 use lineside_formats::Format;
 use lineside_ingest::{Feed, FeedState, FetchFailure, FetchPhase};
-use lineside_quality::reports::{ReportSummary, ReportVerdict};
+use lineside_quality::reports::{ReportFindingCounts, ReportVerdict};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -102,7 +102,7 @@ struct FeedReport {
     /// Time of the validation, RFC 3339.
     at: Option<String>,
     /// Its totals.
-    counts: ReportSummary,
+    counts: ReportFindingCounts,
     /// The address of the complete report.
     url: String,
 }
@@ -211,15 +211,17 @@ async fn list_feeds(
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let page = PageRange::from_parameters(&parameters)?;
-    let found = match parameters.search_text("q")? {
-        Some(search_text) => Some(find_matching_feeds(&app, search_text).await?),
+    let found = match parameters.parse_search_text("q")? {
+        Some(search_text) => Some(search_feed_ids(&app, search_text).await?),
         None => None,
     };
     let filter = FeedFilter::from_parameters(found, &parameters)?;
     let feeds = app.ingest().feeds().into_iter().filter(|feed| filter.matches_feed(&app, feed));
     let items = feeds.map(|feed| feed_item(&app, &feed, &base));
-    let list = page.cut_items(items, &link);
-    Ok(mark_volatile(Representation::from_json(&list), &app).into_reply(&preferences, &app).await)
+    let list = page.take_page(items, &link);
+    Ok(set_modified_now(Representation::from_json(&list), &app)
+        .into_reply(&preferences, &app)
+        .await)
 }
 
 /// Returns one feed, with its unreadable data
@@ -239,13 +241,15 @@ async fn get_feed(
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?;
     let detail = feed_detail(&app, &feed, &app.base_url(&headers));
-    Ok(mark_volatile(Representation::from_json(&detail), &app).into_reply(&preferences, &app).await)
+    Ok(set_modified_now(Representation::from_json(&detail), &app)
+        .into_reply(&preferences, &app)
+        .await)
 }
 
 /// Dates a reply about feeds with the present. Polls, edits and time alone change it, so a client's date never proves
 /// that it has the latest.
-fn mark_volatile(reply: Representation, app: &App) -> Representation {
-    reply.modified_at(Some(app.now()), app.now())
+fn set_modified_now(reply: Representation, app: &App) -> Representation {
+    reply.with_modified_time(Some(app.now()), app.now())
 }
 
 /// The filters of a list of feeds.
@@ -284,15 +288,15 @@ impl<'a> FeedFilter<'a> {
         self.matching_ids.as_ref().is_none_or(|found| found.contains(config.id.as_str()))
             && (self.format.is_none() || self.format == format)
             && self.state.is_none_or(|state| state == status.state)
-            && self.report.is_none_or(|verdict| verdict == feed_verdict(app, feed))
+            && self.report.is_none_or(|verdict| verdict == feed_report_verdict(app, feed))
             && (self.theme.is_none() || self.theme == config.theme.as_deref())
             && (self.publisher.is_none() || self.publisher == config.publisher.as_deref())
     }
 }
 
 /// Returns the ids of the feeds that match, searched off the runtime's threads within the bound of searches.
-async fn find_matching_feeds(app: &App, search_text: &str) -> Result<HashSet<String>, Refusal> {
-    let permit = app.admission().line_render_slots().acquire_permit().await?;
+async fn search_feed_ids(app: &App, search_text: &str) -> Result<HashSet<String>, Refusal> {
+    let permit = app.admission().page_render_slots().acquire_permit().await?;
     let (app, search_text) = (app.clone(), search_text.to_owned());
     let search = run_blocking(move || {
         let _permit = permit;
@@ -302,28 +306,30 @@ async fn find_matching_feeds(app: &App, search_text: &str) -> Result<HashSet<Str
     search.await
 }
 
-fn feed_verdict(app: &App, feed: &Feed) -> ReportVerdict {
-    let reports = app.reports().feed_reports(feed.id().as_str());
-    ReportVerdict::from_summary(reports.and_then(|reports| reports.main_summary()).as_ref())
+fn feed_report_verdict(app: &App, feed: &Feed) -> ReportVerdict {
+    let reports = app.latest_reports().latest_reports_of_feed(feed.id().as_str());
+    ReportVerdict::from_summary(
+        reports.and_then(|reports| reports.summary_of_main_report()).as_ref(),
+    )
 }
 
 fn feed_report(app: &App, feed: &Feed, base: &str) -> Option<FeedReport> {
-    let reports = app.reports().feed_reports(feed.id().as_str())?;
-    let report = reports.main_report()?;
+    let reports = app.latest_reports().latest_reports_of_feed(feed.id().as_str())?;
+    let report = reports.dataset_or_realtime_report()?;
     Some(FeedReport {
-        subject: report.subject.kind_name(),
+        subject: report.subject.subject_kind_name(),
         at: format_rfc3339(report.at),
-        counts: ReportSummary::from_report(report),
+        counts: ReportFindingCounts::from_report(report),
         url: format!("{base}/api/v1/feeds/{}/report", feed.id()),
     })
 }
 
 fn feed_item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
     let config = feed.config();
-    let status = feed.status_with_files();
+    let status = feed.status_including_files();
     let format = feed.format();
     let at = |time: Option<lineside_sync::UnixMillis>| time.and_then(format_rfc3339);
-    let (window, now) = (feed.service_window(), feed.network().data_now());
+    let (window, now) = (feed.service_date_range(), feed.network().data_time_now());
     let service = window.as_ref();
     FeedItem {
         id: config.id.to_string(),
@@ -342,23 +348,23 @@ fn feed_item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
         unreliable_since: at(status.unreliable_since),
         service_start: service.map(|it| it.start.to_string()),
         service_end: service.map(|it| it.end.to_string()),
-        service_days_left: service.and_then(|it| it.days_left(now)),
+        service_days_left: service.and_then(|it| it.days_until_end(now)),
         service_days_until_start: service.and_then(|it| it.days_until_start(now)),
         not_yet_valid: service.is_some_and(|it| it.is_not_yet_valid(now)),
-        expired: service.is_some_and(|it| it.service_end(now).is_some()),
-        replay_time: at(feed.network().replay_time()),
+        expired: service.is_some_and(|it| it.end_if_passed(now).is_some()),
+        replay_time: at(feed.network().replayed_time_now()),
         last_success: at(status.last_success),
         data_time: at(status.data_time),
         next_poll: at(status.next_poll),
         entities: status.entities,
-        problems: feed.problems_with_files().total_count(),
+        problems: feed.problems_including_files().total_count(),
         report: feed_report(app, feed, base),
-        links: feed_links(app, feed, format, base),
+        links: feed_urls(app, feed, format, base),
     }
 }
 
 /// Returns the addresses that serve this feed.
-fn feed_links(
+fn feed_urls(
     app: &App,
     feed: &Feed,
     format: Option<Format>,
@@ -401,7 +407,7 @@ fn feed_links(
 
 fn feed_detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
     let status = feed.status();
-    let problems = feed.problems_with_files();
+    let problems = feed.problems_including_files();
     let counts = problems.problem_counts().map(|(file, code, count)| ProblemCount {
         file: file.to_owned(),
         code,
@@ -418,7 +424,7 @@ fn feed_detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
     });
     FeedDetail {
         feed: feed_item(app, feed, base),
-        source: feed.config().url.public_name(),
+        source: feed.config().url.publishable_name(),
         last_error: status.last_error.as_ref().map(LastPollError::from_failure),
         problem_counts: counts.collect(),
         problem_samples: samples.collect(),
@@ -429,6 +435,6 @@ fn feed_detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
         files: feed
             .format()
             .is_some_and(Format::is_shared_mobility)
-            .then(|| files::file_items(feed, base)),
+            .then(|| files::gbfs_file_items(feed, base)),
     }
 }

@@ -28,11 +28,11 @@ pub(super) struct FileItem {
     url: String,
 }
 
-pub(super) fn file_items(system: &Feed, base: &str) -> Vec<FileItem> {
-    system.gbfs_files().iter().map(|part| file_item(system, part, base)).collect()
+pub(super) fn gbfs_file_items(system: &Feed, base: &str) -> Vec<FileItem> {
+    system.gbfs_files().iter().map(|part| gbfs_file_item(system, part, base)).collect()
 }
 
-fn file_item(system: &Feed, part: &GbfsFeedFile, base: &str) -> FileItem {
+fn gbfs_file_item(system: &Feed, part: &GbfsFeedFile, base: &str) -> FileItem {
     let status = part.feed.status();
     FileItem {
         name: part.name.to_string(),

@@ -4,7 +4,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::HeaderMap;
 use lineside_quality::external_validators::ExternalComparison;
-use lineside_quality::validation_tasks::{compare_external_reports, find_report};
+use lineside_quality::validation_tasks::{collect_external_comparisons, find_report_on_version};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -70,8 +70,8 @@ struct LinesideFieldsItem {
     validator: String,
     /// The duration in seconds.
     took: f64,
-    /// `whole`; `cut_short`, for messages: the time ran out, and there may be more findings; `unreadable`; or `unfinished`: the
-    /// validation was aborted, which says nothing about the data.
+    /// `whole`; `cut_short`, for messages: the time ran out, and there may be more findings; `unreadable`; or
+    /// `unfinished`: the validation was aborted, which says nothing about the data.
     outcome: String,
     /// The reason why the report is not complete.
     reason: Option<String>,
@@ -123,9 +123,9 @@ struct ChangedCodeItem {
 #[expect(dead_code, reason = "only OpenAPI uses it")]
 struct UnreadFileItem {
     filename: String,
-    /// `rows`: some rows could not be read; `rest`: nor could the rows after one that is too large; `header`: the header
-    /// is invalid; `encoding`: the text is UTF-16; `zones`: some or all zones of on-demand services could not be read;
-    /// `content`: the file is empty; `file`: the file is missing.
+    /// `rows`: some rows could not be read; `rest`: nor could the rows after one that is too large; `header`: the
+    /// header is invalid; `encoding`: the text is UTF-16; `zones`: some or all zones of on-demand services could not be
+    /// read; `content`: the file is empty; `file`: the file is missing.
     lack: String,
     /// Rows that could not be read and were left out, as far as the file was read.
     rows: u64,
@@ -145,8 +145,8 @@ struct FailedRuleItem {
 /// Returns the validation report of a feed
 ///
 /// It has the format of the reference validator's `report.json`, so that the same programs can read it. Without
-/// `version` it is the latest report. With a `data_dir`, `[retention] reports` sets the number of stored reports; without
-/// one, only the latest is stored.
+/// `version` it is the latest report. With a `data_dir`, `[retention] reports` sets the number of stored reports;
+/// without one, only the latest is stored.
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/report", tag = "catalog",
     params(
@@ -169,11 +169,13 @@ async fn get_report(
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?;
     let version = parameters.find_value("version");
-    let report = find_report(app.context(), &feed, version).await?;
-    let others = compare_external_reports(app.context(), &feed, &report, version.is_none()).await;
-    let mut json = report.to_json(&app.base_url(&headers));
+    let report = find_report_on_version(app.server_context(), &feed, version).await?;
+    let others =
+        collect_external_comparisons(app.server_context(), &feed, &report, version.is_none()).await;
+    let mut json = report.to_report_json(&app.base_url(&headers));
     json["lineside"]["validators"] = json!(external_reports::report_items(&others));
     let reply = Representation::from_json(&json);
-    let at = others.iter().filter_map(ExternalComparison::changed_at).fold(report.at, Ord::max);
-    Ok(reply.modified_at(Some(at), app.now()).into_reply(&preferences, &app).await)
+    let at =
+        others.iter().filter_map(ExternalComparison::external_changed_at).fold(report.at, Ord::max);
+    Ok(reply.with_modified_time(Some(at), app.now()).into_reply(&preferences, &app).await)
 }

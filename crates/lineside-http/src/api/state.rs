@@ -6,10 +6,10 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use lineside_hub::{Channel, ResolveError, StateSource as _};
-use lineside_quality::ops_channels::is_ops_channel;
+use lineside_hub::{ChannelResolveError, ChannelStateSource as _, EncodedChannelName};
+use lineside_quality::ops_channels::is_dashboard_channel;
 use lineside_sync::UnixMillis;
-use lineside_wire::sse::OpenError;
+use lineside_wire::sse::SseOpenError;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -61,7 +61,7 @@ struct PartPosition {
 
 /// A part of a state as a room stores it.
 #[derive(Deserialize)]
-struct RoomStatePart<'a> {
+struct EncodedStatePart<'a> {
     at: i64,
     #[serde(borrow)]
     changes: Vec<&'a RawValue>,
@@ -90,12 +90,18 @@ async fn get_channel_state(
     parameters: QueryParameters,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let name = parameters.find_value("channel").ok_or(OpenError::NoChannel)?;
-    if Channel::parse_name(name).is_ok_and(|channel| is_ops_channel(&channel)) {
+    let name = parameters.find_value("channel").ok_or(SseOpenError::NoChannel)?;
+    if EncodedChannelName::parse_channel_name(name)
+        .is_ok_and(|channel| is_dashboard_channel(&channel))
+    {
         reader_auth::authorize_reader(&app, &headers, peer, &parameters, &[name])?;
-        return Ok(channel_state(&app, name).await?.private().into_reply(&preferences, &app).await);
+        return Ok(build_channel_state(&app, name)
+            .await?
+            .mark_private()
+            .into_reply(&preferences, &app)
+            .await);
     }
-    Ok(channel_state(&app, name).await?.into_reply(&preferences, &app).await)
+    Ok(build_channel_state(&app, name).await?.into_reply(&preferences, &app).await)
 }
 
 /// Returns the state of a feed's own channel, `feed/<id>`
@@ -113,30 +119,32 @@ async fn get_feed_state(
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_feed(&app, &id)?;
-    let reply = channel_state(&app, &format!("feed/{}", feed.config().id)).await?;
+    let reply = build_channel_state(&app, &format!("feed/{}", feed.config().id)).await?;
     Ok(reply.into_reply(&preferences, &app).await)
 }
 
-async fn channel_state(app: &App, name: &str) -> Result<Representation, Refusal> {
-    let refused = |error: ResolveError| match error {
-        ResolveError::BadChannel(why) => {
-            OpenError::BadChannel { name: lookup::shorten_id(name).into(), why }
+async fn build_channel_state(app: &App, name: &str) -> Result<Representation, Refusal> {
+    let refused = |error: ChannelResolveError| match error {
+        ChannelResolveError::BadChannel(why) => {
+            SseOpenError::BadChannel { name: lookup::shorten_id(name).into(), why }
         }
-        ResolveError::UnknownFeed => {
-            OpenError::UnknownFeed { name: lookup::shorten_id(name).into() }
+        ChannelResolveError::UnknownFeed => {
+            SseOpenError::UnknownFeed { name: lookup::shorten_id(name).into() }
         }
-        ResolveError::UnknownItem(code) => {
-            OpenError::UnknownItem { name: lookup::shorten_id(name).into(), code }
+        ChannelResolveError::UnknownItem(code) => {
+            SseOpenError::UnknownItem { name: lookup::shorten_id(name).into(), code }
         }
     };
-    let channel = Channel::parse_name(name).map_err(|why| refused(why.into()))?;
+    let channel =
+        EncodedChannelName::parse_channel_name(name).map_err(|why| refused(why.into()))?;
     let source = Arc::clone(app.ingest());
     let key = source.resolve_channel(&channel).map_err(refused)?;
     let now = app.now();
     let read = run_blocking(move || {
         let state = source.read_state(&channel, key);
-        let body = join_state(channel.as_str(), &state);
-        let reply = Representation::from_json(&body).modified_at(Some(UnixMillis(body.at)), now);
+        let body = join_state_parts(channel.as_str(), &state);
+        let reply =
+            Representation::from_json(&body).with_modified_time(Some(UnixMillis(body.at)), now);
         let name = source.sequence_name(&channel, key);
         (reply, state.position.map(|position| format!("{name}@{position}")))
     });
@@ -151,11 +159,14 @@ async fn channel_state(app: &App, name: &str) -> Result<Representation, Refusal>
     Ok(reply)
 }
 
-fn join_state<'a>(channel: &'a str, state: &'a lineside_hub::RoomState) -> ChannelStateMessage<'a> {
+fn join_state_parts<'a>(
+    channel: &'a str,
+    state: &'a lineside_hub::ChannelState,
+) -> ChannelStateMessage<'a> {
     let parts = state
         .parts
         .iter()
-        .filter_map(|part: &Bytes| serde_json::from_slice::<RoomStatePart<'_>>(part).ok());
+        .filter_map(|part: &Bytes| serde_json::from_slice::<EncodedStatePart<'_>>(part).ok());
     let (mut at, mut changes) = (0, Vec::new());
     for part in parts {
         at = part.at;

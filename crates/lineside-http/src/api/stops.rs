@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use axum::response::Response;
-use lineside_ingest::{HexColor, StopHit, StopQuery};
+use lineside_ingest::{HexColor, StopHit, StopSearchQuery};
 use lineside_quality::last_stops::list_last_stops;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -77,31 +77,37 @@ async fn search_stops(
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let page = PageRange::from_parameters(&parameters)?;
-    let query = StopQuery {
-        text: parameters.search_text("q")?.map(str::to_owned),
+    let query = StopSearchQuery {
+        text: parameters.parse_search_text("q")?.map(str::to_owned),
         bbox: parameters.parse_bounding_box()?,
-        near: parameters.parse_near()?.map(|coordinates| (coordinates.lat, coordinates.lon)),
-        limit: page.required_items(),
+        near: parameters
+            .parse_near_position()?
+            .map(|coordinates| (coordinates.lat, coordinates.lon)),
+        limit: page.count_items_to_fetch(),
     };
     let searching = app.clone();
     // A short word in a whole country's names takes some milliseconds to search.
-    let permit = app.admission().line_render_slots().acquire_permit().await?;
+    let permit = app.admission().page_render_slots().acquire_permit().await?;
     let found = run_blocking(move || {
         let _permit = permit;
         let hits = searching.ingest().search_stops(&query);
-        page.cut_by_bytes(hits.iter().map(|hit| stop_item(hit, &base)), &link, StopItem::text_bytes)
+        page.take_page_by_bytes(
+            hits.iter().map(|hit| stop_item(hit, &base)),
+            &link,
+            StopItem::approximate_text_bytes,
+        )
     });
     let list = found.await?;
     let networks = app.ingest().networks();
     let loaded = networks.iter().filter_map(|network| network.dataset());
     let modified = loaded.map(|dataset| dataset.fetched_at).max().or(Some(app.started_at()));
-    let reply = Representation::from_json(&list).modified_at(modified, app.now());
+    let reply = Representation::from_json(&list).with_modified_time(modified, app.now());
     Ok(reply.into_reply(&preferences, &app).await)
 }
 
 impl StopItem {
     /// Returns the approximate size of the texts in bytes.
-    fn text_bytes(&self) -> usize {
+    fn approximate_text_bytes(&self) -> usize {
         let texts = [&self.feed, &self.id, &self.name, &self.departures];
         let texts = texts.into_iter().chain(&self.code).chain(&self.platform_code);
         let texts = texts.chain(&self.routes).chain(&self.towards);
@@ -134,11 +140,14 @@ fn stop_item(hit: &StopHit, base: &str) -> StopItem {
         route_colors,
         towards: list_last_stops(timetable, hit.stop),
         distance: hit.distance,
-        departures: format!("{base}/api/v1/stops/{feed}/{}/departures", path_segment(stop.id)),
+        departures: format!(
+            "{base}/api/v1/stops/{feed}/{}/departures",
+            encode_path_segment(stop.id)
+        ),
     }
 }
 
 /// Percent-encodes a stop's id as a path segment.
-fn path_segment(id: &str) -> String {
+fn encode_path_segment(id: &str) -> String {
     percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

@@ -3,8 +3,10 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use lineside_config::times::format_rfc3339;
-use lineside_ingest::{FeedMatches, MatchCount, MatchReason, Network, ReasonCount, match_rate};
-use lineside_quality::trip_matching::{MatchReport, MismatchCause, find_likely_causes};
+use lineside_ingest::{
+    FeedMatchCounts, MatchCount, MatchReasonCount, Network, UnmatchedReason, match_rate,
+};
+use lineside_quality::trip_matching::{MismatchCause, TripMatchingReport, find_likely_causes};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -16,7 +18,7 @@ use crate::lookup;
 use crate::reply::{ReplyPreferences, Representation};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(get_matches))
+    OpenApiRouter::new().routes(routes!(get_trip_matches))
 }
 
 /// The trip matching of a real-time feed.
@@ -106,8 +108,8 @@ struct MatchReasonItem {
 
 /// Returns the matched and unmatched trips, lines and stops of a real-time feed, with reasons
 ///
-/// Added trips are not in the timetable by design, and entities without a trip, route or stop cannot be matched: both are
-/// listed, but do not count as unmatched. The report is computed once per change of the feed.
+/// Added trips are not in the timetable by design, and entities without a trip, route or stop cannot be matched: both
+/// are listed, but do not count as unmatched. The report is computed once per change of the feed.
 #[utoipa::path(
     get, path = "/api/v1/feeds/{id}/matches", tag = "catalog",
     params(("id" = String, Path, description = "The id of a real-time feed")),
@@ -117,28 +119,30 @@ struct MatchReasonItem {
         (status = 503, description = "`no_data`: the feed's format is not known yet", body = Problem)
     )
 )]
-async fn get_matches(
+async fn get_trip_matches(
     State(app): State<App>,
     Path(id): Path<String>,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = lookup::find_realtime_feed(&app, &id, "trip matching of real-time feeds")?;
     let network = feed.network();
-    let report = MatchReport::for_feed(&feed, &network).await.map_err(|_| Refusal::Internal)?;
-    let fresh_for = lookup::network_fresh_for(&app, &network);
+    let report =
+        TripMatchingReport::for_feed(&feed, &network).await.map_err(|_| Refusal::Internal)?;
+    let fresh_for = lookup::time_until_network_poll(&app, &network);
     let reply = Representation::from_json(&matches_item(feed.id().as_str(), &report, &network));
     Ok(reply
-        .modified_at(Some(report.at), app.now())
-        .fresh_for(fresh_for)
+        .with_modified_time(Some(report.at), app.now())
+        .with_freshness(fresh_for)
         .into_reply(&preferences, &app)
         .await)
 }
 
-fn matches_item(feed: &str, report: &MatchReport, network: &Network) -> MatchesItem {
+fn matches_item(feed: &str, report: &TripMatchingReport, network: &Network) -> MatchesItem {
     let matches = report.matches.as_deref();
-    let of =
-        |counts: fn(&FeedMatches) -> &MatchCount| matches.map(|it| match_count_item(counts(it)));
-    let entities = matches.map(FeedMatches::entity_counts);
+    let of = |counts: fn(&FeedMatchCounts) -> &MatchCount| {
+        matches.map(|it| match_count_item(counts(it)))
+    };
+    let entities = matches.map(FeedMatchCounts::count_matched_and_unmatched);
     MatchesItem {
         feed: feed.to_owned(),
         schedule: report.schedule.as_ref().map(|schedule| schedule.id().to_string()),
@@ -157,13 +161,13 @@ fn matches_item(feed: &str, report: &MatchReport, network: &Network) -> MatchesI
         alerts: of(|it| &it.alerts),
         routes: of(|it| &it.routes),
         stops: of(|it| &it.stops),
-        causes: matches.map(|matches| cause_items(matches, network)),
+        causes: matches.map(|matches| mismatch_cause_items(matches, network)),
     }
 }
 
-fn cause_items(matches: &FeedMatches, network: &Network) -> Vec<MismatchCauseItem> {
+fn mismatch_cause_items(matches: &FeedMatchCounts, network: &Network) -> Vec<MismatchCauseItem> {
     let Some(timetable) = network.timetable() else { return Vec::new() };
-    let today = timetable.local_date_at(network.data_now().unix_seconds());
+    let today = timetable.local_date_at(network.data_time_now().unix_seconds());
     find_likely_causes(matches, &timetable, today).iter().map(mismatch_cause_item).collect()
 }
 
@@ -206,12 +210,12 @@ fn match_count_item(counts: &MatchCount) -> MatchCountItem {
     }
 }
 
-fn match_reason_item(reason: MatchReason, found: &ReasonCount) -> MatchReasonItem {
+fn match_reason_item(reason: UnmatchedReason, found: &MatchReasonCount) -> MatchReasonItem {
     MatchReasonItem {
         reason: reason.as_str(),
         count: found.count,
-        unmatched: reason.is_unmatched(),
+        unmatched: reason.is_counted_as_unmatched(),
         samples: found.sample_ids().map(str::to_owned).collect(),
-        known_ids: found.known_ids().map(str::to_owned).collect(),
+        known_ids: found.timetable_sample_ids().map(str::to_owned).collect(),
     }
 }

@@ -52,7 +52,11 @@ async fn search_vehicles(
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let bbox = parameters.parse_bounding_box()?;
-    let page = PageRange::with_bounds(&parameters, limits::VEHICLES_MAX, limits::VEHICLES_MAX)?;
+    let page = PageRange::from_parameters_with_bounds(
+        &parameters,
+        limits::VEHICLES_MAX,
+        limits::VEHICLES_MAX,
+    )?;
     let states: Vec<_> = app.ingest().networks().iter().map(|network| network.state()).collect();
     let modified = states.iter().map(|state| state.at).max().or(Some(app.started_at()));
     let list = run_blocking(move || {
@@ -62,11 +66,11 @@ async fn search_vehicles(
             vehicle_position
                 .is_some_and(|(lat, lon)| bbox.is_none_or(|bbox| bbox.contains(lat, lon)))
         });
-        page.cut_items(placed.filter_map(|record| vehicle_item(record)), &link)
+        page.take_page(placed.filter_map(|record| vehicle_item(record)), &link)
     });
     let list = list.await?;
     Ok(Representation::from_json(&list)
-        .modified_at(modified, app.now())
+        .with_modified_time(modified, app.now())
         .into_reply(&preferences, &app)
         .await)
 }

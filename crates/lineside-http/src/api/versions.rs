@@ -15,8 +15,10 @@ use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jiff::{Timestamp, civil::Date};
 use lineside_config::times::format_rfc3339;
-use lineside_ingest::{CountChanges, Dataset, Feed, FeedId};
-use lineside_quality::reports::{ReportSummaries, ReportSummary, load_summaries};
+use lineside_ingest::{Dataset, Feed, FeedId, ScheduleCountDifferences};
+use lineside_quality::reports::{
+    ReportFindingCounts, ReportSummariesByVersion, load_report_summaries,
+};
 use lineside_store::{BlobHash, ScheduleVersion, Store};
 use serde::Serialize;
 use tokio::fs::File;
@@ -27,12 +29,12 @@ use utoipa_axum::routes;
 
 use super::list::{ListPage, ListRequest, PageRange};
 use crate::app::App;
-use crate::blocking::{read_archive, run_blocking};
+use crate::blocking::{read_poll_archive, run_blocking};
 use crate::documented_route::document_route;
 use crate::errors::{Problem, Refusal};
 use crate::lookup;
 use crate::ranges::{self, RangeRequest};
-use crate::reply::producer_policy;
+use crate::reply::producer_bytes_csp;
 use crate::reply::{ReplyPreferences, Representation, format_http_date};
 
 /// Bytes of a file that are read at a time, and held in memory, for one client.
@@ -45,8 +47,8 @@ const FRESH_FOR: Duration = Duration::from_secs(365 * 86_400);
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_versions)).merge(document_route(
         "/feeds/{feed}/versions/{file}",
-        get(get_version_file),
-        [routes!(get_version)],
+        get(get_version_zip),
+        [routes!(get_version_by_hash)],
     ))
 }
 
@@ -113,7 +115,7 @@ struct ReportLink {
     /// The permanent page of the report.
     url: String,
     /// Its totals; absent for reports of an older version of the program.
-    counts: Option<ReportSummary>,
+    counts: Option<ReportFindingCounts>,
 }
 
 /// Lists the stored versions of a feed's schedule
@@ -143,24 +145,29 @@ async fn list_versions(
     let feed = lookup::find_feed(&app, &id)?;
     let page = PageRange::from_parameters(&parameters)?;
     // One item beyond the page shows if there is a next page, and the last version's changes.
-    let versions = read_versions(&app, feed.id(), page.offset, page.limit + 1).await?;
-    let reports = read_reports(&app, feed.id()).await;
+    let versions = read_stored_versions(&app, feed.id(), page.offset, page.limit + 1).await?;
+    let reports = read_report_summaries(&app, feed.id()).await;
     let mut daily_trips = find_daily_trips(&feed).await;
-    let facts = ItemFacts { feed: feed.id(), today: feed.network().today(), reports, base };
+    let facts = VersionItemContext {
+        feed: feed.id(),
+        today: feed.network().data_date_today(),
+        reports,
+        base,
+    };
     let next = versions.iter().skip(1).map(Some).chain([None]);
     let items = versions.iter().zip(next).map(|(version, previous)| VersionItem {
         daily_trips: version.is_current.then(|| daily_trips.take()).flatten(),
         ..facts.version_item(version, previous)
     });
-    let list = page.cut_prefetched(items.collect(), &link);
+    let list = page.take_page_of_prefetched(items.collect(), &link);
     Ok(Representation::from_json(&list)
-        .modified_at(Some(app.now()), app.now())
+        .with_modified_time(Some(app.now()), app.now())
         .into_reply(&preferences, &app)
         .await)
 }
 
 /// Reads the stored versions of a feed's schedule, in the order of the list.
-pub async fn read_versions(
+pub async fn read_stored_versions(
     app: &App,
     feed: &FeedId,
     offset: usize,
@@ -168,26 +175,28 @@ pub async fn read_versions(
 ) -> Result<Vec<ScheduleVersion>, Refusal> {
     let Some(store) = app.store().map(Arc::clone) else { return Ok(Vec::new()) };
     let feed = feed.clone();
-    read_archive(app, move |_| store.list_versions(&feed, offset, limit)).await
+    read_poll_archive(app, move |_| store.list_schedule_versions(&feed, offset, limit)).await
 }
 
 /// Reads the summaries of the stored reports on versions of a feed, by version.
-pub async fn read_reports(app: &App, feed: &FeedId) -> ReportSummaries {
-    let Some(store) = app.store().map(Arc::clone) else { return ReportSummaries::new() };
+pub async fn read_report_summaries(app: &App, feed: &FeedId) -> ReportSummariesByVersion {
+    let Some(store) = app.store().map(Arc::clone) else { return ReportSummariesByVersion::new() };
     let feed = feed.clone();
-    let read = read_archive(app, move |_| Ok(load_summaries(&store, &feed, REPORTS_MAX)));
+    let read =
+        read_poll_archive(app, move |_| Ok(load_report_summaries(&store, &feed, REPORTS_MAX)));
     read.await.unwrap_or_default()
 }
 
 async fn find_daily_trips(feed: &Feed) -> Option<DailyTrips> {
-    let dataset = find_calendar_dataset(feed).await?;
-    let days = dataset.service_calendar()?.year_around(feed.network().today())?;
+    let dataset = find_schedule_with_calendar(feed).await?;
+    let days =
+        dataset.service_calendar()?.twelve_months_around(feed.network().data_date_today())?;
     Some(DailyTrips { start: days.first.to_string(), trips: days.trips.to_vec() })
 }
 
 /// Returns the loaded schedule of a feed with its service calendar computed; `None` if the feed is not its network's
 /// schedule.
-pub async fn find_calendar_dataset(feed: &Feed) -> Option<Arc<Dataset>> {
+pub async fn find_schedule_with_calendar(feed: &Feed) -> Option<Arc<Dataset>> {
     let network = feed.network();
     let dataset = network.dataset().filter(|dataset| dataset.feed == *feed.id())?;
     let counted = Arc::clone(&dataset);
@@ -196,14 +205,14 @@ pub async fn find_calendar_dataset(feed: &Feed) -> Option<Arc<Dataset>> {
 }
 
 /// The facts that all items of a list share.
-struct ItemFacts<'a> {
+struct VersionItemContext<'a> {
     feed: &'a FeedId,
     today: Date,
-    reports: ReportSummaries,
+    reports: ReportSummariesByVersion,
     base: String,
 }
 
-impl ItemFacts<'_> {
+impl VersionItemContext<'_> {
     fn version_item(
         &self,
         version: &ScheduleVersion,
@@ -213,7 +222,7 @@ impl ItemFacts<'_> {
         let facts = version.facts.clone();
         let address = format!("{base}/feeds/{feed}/versions/{}", version.hash);
         let counts = self.reports.get(&version.hash.to_string());
-        let changes = previous.map(|previous| facts.count_changes(&previous.facts));
+        let changes = previous.map(|previous| facts.compare_counts(&previous.facts));
         VersionItem {
             report: counts.map(|counts| ReportLink {
                 url: format!("{address}/report"),
@@ -235,23 +244,21 @@ impl ItemFacts<'_> {
             routes: facts.routes,
             stops: facts.stops,
             trips: facts.trips,
-            changes: changes.map(|CountChanges { routes, stops, trips }| CountChangesItem {
-                routes,
-                stops,
-                trips,
+            changes: changes.map(|ScheduleCountDifferences { routes, stops, trips }| {
+                CountChangesItem { routes, stops, trips }
             }),
             daily_trips: None,
         }
     }
 }
 
-async fn get_version_file(
+async fn get_version_zip(
     state: State<App>,
     Path((feed, file)): Path<(String, String)>,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let hash = file.strip_suffix(".zip").ok_or(Refusal::UnknownPath)?.to_owned();
-    get_version(state, Path((feed, hash)), preferences).await
+    get_version_by_hash(state, Path((feed, hash)), preferences).await
 }
 
 /// Returns a version of a feed's schedule, unchanged
@@ -272,7 +279,7 @@ async fn get_version_file(
         (status = 503, description = "`storage_unavailable`", body = Problem)
     )
 )]
-async fn get_version(
+async fn get_version_by_hash(
     State(app): State<App>,
     Path((id, hash)): Path<(String, String)>,
     preferences: ReplyPreferences,
@@ -281,12 +288,14 @@ async fn get_version(
     let hash = BlobHash::parse_hex(&hash).ok_or(Refusal::UnknownPath)?;
     let store = app.store().map(Arc::clone).ok_or(Refusal::UnknownPath)?;
     let (task_store, task_feed_id) = (Arc::clone(&store), feed.clone());
-    let found = read_archive(&app, move |_| task_store.find_version(&task_feed_id, &hash)).await?;
+    let found =
+        read_poll_archive(&app, move |_| task_store.find_schedule_version(&task_feed_id, &hash))
+            .await?;
     let found = found.ok_or(Refusal::UnknownPath)?;
-    reply_with_version(&store, &feed, &found, &preferences).await
+    reply_with_version_bytes(&store, &feed, &found, &preferences).await
 }
 
-async fn reply_with_version(
+async fn reply_with_version_bytes(
     store: &Store,
     feed: &FeedId,
     version: &ScheduleVersion,
@@ -307,13 +316,13 @@ async fn reply_with_version(
         return Err(unreadable(io::Error::other("its length has changed")));
     }
     let length = usize::try_from(length).map_err(|_| Refusal::Internal)?;
-    let is_on_condition = preferences.if_range().is_none_or(|condition| *condition == tag);
-    let range = preferences.range().filter(|_| is_on_condition);
+    let is_on_condition = preferences.if_range_header().is_none_or(|condition| *condition == tag);
+    let range = preferences.range_header().filter(|_| is_on_condition);
     let (first, last) =
         match range.map_or(RangeRequest::Whole, |range| ranges::parse_range(range, length)) {
             RangeRequest::NotSatisfiable => return Err(Refusal::BadRange { length }),
             RangeRequest::Part { first, last } => {
-                let body = stream_range(path.clone(), first, last - first + 1);
+                let body = stream_file_range(path.clone(), first, last - first + 1);
                 let content_range = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
                 let place = content_range.expect("a number is a valid header value");
                 let part = [
@@ -324,7 +333,7 @@ async fn reply_with_version(
             }
             RangeRequest::Whole => (0, length),
         };
-    let body = stream_range(path, first, last);
+    let body = stream_file_range(path, first, last);
     let whole = [(header::CONTENT_LENGTH, HeaderValue::from(length))];
     Ok((headers, whole, body).into_response())
 }
@@ -334,7 +343,7 @@ fn version_headers(feed: &FeedId, version: &ScheduleVersion) -> HeaderMap {
     let name = format!("attachment; filename=\"{}\"", version_file_name(feed, version));
     let text =
         |text: String| HeaderValue::try_from(text).expect("a quoted tag is a valid header value");
-    let (policy, nothing) = producer_policy();
+    let (policy, nothing) = producer_bytes_csp();
     let mut headers = HeaderMap::from_iter([
         (header::CONTENT_TYPE, HeaderValue::from_static("application/zip")),
         (header::ETAG, text(format!("\"{}\"", version.hash))),
@@ -359,7 +368,7 @@ fn version_file_name(feed: &FeedId, version: &ScheduleVersion) -> String {
 
 /// Streams a part of a file, read while it is sent. The file is open only while a piece is read: clients that do not
 /// read must not hold descriptors.
-fn stream_range(path: PathBuf, first: usize, length: usize) -> Body {
+fn stream_file_range(path: PathBuf, first: usize, length: usize) -> Body {
     let pieces = stream::try_unfold((path, first, length), |(path, at, left)| async move {
         if left == 0 {
             return io::Result::Ok(None);
@@ -376,7 +385,7 @@ fn stream_range(path: PathBuf, first: usize, length: usize) -> Body {
 
 #[cfg(test)]
 mod tests {
-    use lineside_ingest::DatasetFacts;
+    use lineside_ingest::ScheduleVersionFacts;
     use lineside_sync::UnixMillis;
 
     use super::*;
@@ -389,7 +398,7 @@ mod tests {
             first_seen: UnixMillis(1_772_607_600_000),
             last_seen: UnixMillis(1_772_607_600_000),
             is_current: true,
-            facts: DatasetFacts::default(),
+            facts: ScheduleVersionFacts::default(),
         };
         let feed = FeedId::new("city").unwrap();
         assert_eq!(version_file_name(&feed, &version), "city_2026-03-04_01234567.zip");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use lineside_config::{self, TokenConfig, TokenKey};
 use lineside_hub::{
-    AccessPolicy, Channel, Hub, HubConfig, Namespace, Position, ResolveError, RoomKey, RoomState,
-    StateSource,
+    AccessPolicy, ChannelResolveError, ChannelState, ChannelStateSource, EncodedChannelName, Hub,
+    HubConfig, Namespace, Position, RoomKey,
 };
 use lineside_ingest::Secret;
 use lineside_sync::{Clock, SimulatedClock, UnixMillis};
@@ -20,21 +20,21 @@ const NOW_S: i64 = 1_800_000_000;
 /// A source for the hub, which needs one; these tests do not use it.
 struct Nothing;
 
-impl StateSource for Nothing {
-    fn resolve_channel(&self, _: &Channel) -> Result<RoomKey, ResolveError> {
-        Err(ResolveError::UnknownFeed)
+impl ChannelStateSource for Nothing {
+    fn resolve_channel(&self, _: &EncodedChannelName) -> Result<RoomKey, ChannelResolveError> {
+        Err(ChannelResolveError::UnknownFeed)
     }
 
-    fn sequence_name(&self, channel: &Channel, _: RoomKey) -> String {
+    fn sequence_name(&self, channel: &EncodedChannelName, _: RoomKey) -> String {
         channel.to_string()
     }
 
-    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &EncodedChannelName, _: RoomKey) -> Option<Position> {
         None
     }
 
-    fn read_state(&self, _: &Channel, _: RoomKey) -> RoomState {
-        RoomState { position: None, parts: Vec::new() }
+    fn read_state(&self, _: &EncodedChannelName, _: RoomKey) -> ChannelState {
+        ChannelState { position: None, parts: Vec::new() }
     }
 }
 
@@ -71,8 +71,8 @@ fn sign(claims: &Value) -> String {
     jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &key).expect("a token")
 }
 
-fn channel(name: &str) -> Channel {
-    Channel::parse_name(name).expect("a channel")
+fn channel(name: &str) -> EncodedChannelName {
+    EncodedChannelName::parse_channel_name(name).expect("a channel")
 }
 
 fn user(name: &str) -> ClientIdentity {

@@ -8,7 +8,7 @@ use smol_str::SmolStr;
 
 use crate::app::App;
 use crate::delays::question::lateness_threshold;
-use crate::delays::{DelayQuestion, DelaySource};
+use crate::delays::{DelayReportRequest, DelaySource};
 use crate::{Refusal, lookup};
 
 /// The data that a feed must have, for the error message.
@@ -20,12 +20,12 @@ const EXPECTED_DATA: &str = "what trips do";
 ///
 /// Returns an error if the feed, line or stop does not exist, or the feed holds no trips; [`Refusal::NoData`] if
 /// the schedule with the line or the stop has not been read yet.
-pub(crate) fn find_question(
+pub(crate) fn resolve_delay_request(
     app: &App,
     id: &str,
     route: Option<&str>,
     stop: Option<&str>,
-) -> Result<DelayQuestion, Refusal> {
+) -> Result<DelayReportRequest, Refusal> {
     let feed = lookup::find_decoded_feed(app, id, EXPECTED_DATA)?;
     if has_only_alerts(app, &feed) {
         let feed = lookup::shorten_id(id);
@@ -40,7 +40,7 @@ pub(crate) fn find_question(
     let timetable = network.timetable();
     let unread = || match &timetable {
         Some(_) => None,
-        None => lookup::check_pending_schedule(&network),
+        None => lookup::schedule_not_loaded_refusal(&network),
     };
     if let Some(stop) = stop {
         let known = timetable.as_ref().and_then(|timetable| timetable.find_stop(stop));
@@ -52,7 +52,8 @@ pub(crate) fn find_question(
     }
     if let Some(route) = route {
         let scheduled = timetable.as_ref().and_then(|timetable| timetable.find_route(route));
-        let is_known = scheduled.is_some() || state.records_by_route(route).next().is_some();
+        let is_known =
+            scheduled.is_some() || state.realtime_records_by_route(route).next().is_some();
         let unknown = || Refusal::UnknownRoute {
             feed: lookup::shorten_id(id),
             route: lookup::shorten_id(route),
@@ -60,8 +61,8 @@ pub(crate) fn find_question(
         let refuse = || unread().unwrap_or_else(unknown);
         is_known.then_some(()).ok_or_else(refuse)?;
     }
-    let (is_alone, sources) = find_sources(app, &feed, &network, &state);
-    Ok(DelayQuestion {
+    let (is_alone, sources) = find_delay_sources(app, &feed, &network, &state);
+    Ok(DelayReportRequest {
         late_after: lateness_threshold(&feed, &network),
         sources,
         is_only_feed: is_alone,
@@ -78,19 +79,19 @@ pub(crate) fn find_question(
 /// Returns the feeds that report a feed's trips: the feed itself if it does, or those of its network. A feed that has
 /// not reported anything yet and is unhealthy is included, because it may report trips. The first value is true if the
 /// source is the feed itself.
-fn find_sources(
+fn find_delay_sources(
     app: &App,
     requested_feed: &Feed,
     network: &Network,
     state: &NetworkState,
 ) -> (bool, Vec<DelaySource>) {
     let feeds = network.realtime_feeds();
-    let reports_activity = |feed: &Feed| state.reports_trips(feed.id().as_str());
+    let reports_activity = |feed: &Feed| state.has_trip_updates(feed.id().as_str());
     let is_alone = feeds.iter().any(|feed| feed.id() == requested_feed.id())
         && reports_activity(requested_feed);
     let all = feeds.iter().filter(|feed| !is_alone || feed.id() == requested_feed.id());
     let sources_with_activity =
-        all.map(|feed| (reports_activity(feed), delay_source(app, feed, network)));
+        all.map(|feed| (reports_activity(feed), build_delay_source(app, feed, network)));
     let may_report =
         |source: &DelaySource| !source.is_fresh && state.feed_record_count(source.id.as_str()) == 0;
     let sources = sources_with_activity
@@ -100,10 +101,10 @@ fn find_sources(
 
 /// Returns true if a feed reports only alerts. A feed with trips before a restart may report none until the morning.
 pub fn has_only_alerts(app: &App, feed: &Feed) -> bool {
-    feed.status().has_only_alerts && !app.delays().day().has_feed(feed.id())
+    feed.status().has_only_alerts && !app.delay_reports().day_history().has_seen_feed(feed.id())
 }
 
-pub(crate) fn delay_source(app: &App, feed: &Feed, network: &Network) -> DelaySource {
+pub(crate) fn build_delay_source(app: &App, feed: &Feed, network: &Network) -> DelaySource {
     let status = feed.status();
     let config = feed.config();
     DelaySource {
@@ -114,13 +115,13 @@ pub(crate) fn delay_source(app: &App, feed: &Feed, network: &Network) -> DelaySo
         at: status.data_time.or(status.last_success),
         late_after: config.late_after,
         trip_late_after: lateness_threshold(feed, network),
-        is_fresh: is_fresh(&status, config.late_after, network.data_now(), app.now()),
+        is_fresh: has_fresh_data(&status, config.late_after, network.data_time_now(), app.now()),
     }
 }
 
 /// Returns true if a feed is healthy, has complete data, and the data are not stale. The feed's own state is determined
 /// when it is polled, but its data age in between.
-fn is_fresh(
+fn has_fresh_data(
     status: &FeedStatus,
     late_after: Duration,
     data_now: UnixMillis,
@@ -141,7 +142,7 @@ mod tests {
     fn check(status: &FeedStatus, now_s: i64, expect: bool) {
         let now = UnixMillis::from_seconds(now_s);
         assert_eq!(
-            is_fresh(status, Duration::from_secs(300), now, now),
+            has_fresh_data(status, Duration::from_secs(300), now, now),
             expect,
             "{now_s} {status:?}"
         );

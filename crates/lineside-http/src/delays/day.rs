@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lineside_ingest::{DelayCounts, FeedId, Network, TripDelay};
-use lineside_store::DelayRow;
+use lineside_store::DelayCountRow;
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use super::question::DelayQuestion;
+use super::question::DelayReportRequest;
 
 /// The length of a quarter of an hour.
 const QUARTER_MS: i64 = 15 * 60 * 1_000;
@@ -42,16 +42,16 @@ pub struct QuarterHour {
 impl QuarterHour {
     /// Returns the share of late trips.
     pub fn late_share(&self) -> f64 {
-        ratio(self.late, self.trips)
+        share_of_whole(self.late, self.trips)
     }
 
     /// Returns the share of trips that did not run.
     pub fn cancelled_share(&self) -> f64 {
-        ratio(self.cancelled, self.trips)
+        share_of_whole(self.cancelled, self.trips)
     }
 }
 
-fn ratio(part: u64, whole: u64) -> f64 {
+fn share_of_whole(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
@@ -75,13 +75,13 @@ pub struct SampleTime {
 impl SampleTime {
     /// Returns the current time of a network's data.
     pub fn for_network(network: &Network) -> Self {
-        Self { at: network.data_now(), is_recording: network.replay_time().is_some() }
+        Self { at: network.data_time_now(), is_recording: network.replayed_time_now().is_some() }
     }
 }
 
 /// A quarter as stored in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct QuarterCounts {
+pub struct QuarterHourCounts {
     /// The number of the quarter since 1970.
     quarter: u32,
     trips: u32,
@@ -89,11 +89,11 @@ pub struct QuarterCounts {
     cancelled: u32,
 }
 
-impl QuarterCounts {
+impl QuarterHourCounts {
     pub fn from_counts(counts: &DelayCounts, now: UnixMillis) -> Self {
         let to_u32 = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
-            quarter: quarter_number(now),
+            quarter: quarter_hour_number(now),
             trips: to_u32(counts.trips - counts.unknown),
             late: to_u32(counts.late),
             cancelled: to_u32(counts.cancelled),
@@ -110,28 +110,28 @@ impl QuarterCounts {
         UnixMillis(i64::from(self.quarter) * QUARTER_MS)
     }
 
-    pub fn quarter_hour(&self) -> QuarterHour {
+    pub fn to_quarter_hour(&self) -> QuarterHour {
         let [trips, late, cancelled] = [self.trips, self.late, self.cancelled].map(u64::from);
         QuarterHour { start: self.start_time(), trips, late, cancelled }
     }
 
-    fn delay_row(&self, feed: &FeedId, line: Option<&SmolStr>) -> DelayRow {
+    fn to_delay_row(&self, feed: &FeedId, line: Option<&SmolStr>) -> DelayCountRow {
         let Self { trips, late, cancelled, .. } = *self;
         let line = line.map(ToString::to_string);
-        DelayRow { feed: feed.clone(), line, start: self.start_time(), trips, late, cancelled }
+        DelayCountRow { feed: feed.clone(), line, start: self.start_time(), trips, late, cancelled }
     }
 }
 
-fn quarter_number(at: UnixMillis) -> u32 {
+fn quarter_hour_number(at: UnixMillis) -> u32 {
     u32::try_from(at.0.div_euclid(QUARTER_MS)).unwrap_or(0)
 }
 
 /// The quarters of a feed or a line, the latest last.
 #[derive(Debug, Default)]
-pub struct QuarterSeries(VecDeque<QuarterCounts>);
+pub struct QuarterHourSeries(VecDeque<QuarterHourCounts>);
 
-impl QuarterSeries {
-    fn add_quarter(&mut self, seen: QuarterCounts) {
+impl QuarterHourSeries {
+    fn add_quarter(&mut self, seen: QuarterHourCounts) {
         match self.0.back_mut() {
             // If the wall clock stepped back, the sample is added to the last quarter, so that quarters stay in order.
             Some(last) if last.quarter >= seen.quarter => last.add_counts(&seen),
@@ -146,8 +146,8 @@ impl QuarterSeries {
 
     /// Adds a quarter of a recording, whose clock goes back when it restarts: the quarters of its previous run are
     /// retained and added to.
-    fn add_recorded_quarter(&mut self, seen: QuarterCounts) {
-        let of_day = |it: &QuarterCounts| {
+    fn add_recorded_quarter(&mut self, seen: QuarterHourCounts) {
+        let of_day = |it: &QuarterHourCounts| {
             usize::try_from(it.quarter.abs_diff(seen.quarter)).unwrap_or(usize::MAX) < QUARTERS_MAX
         };
         self.0.retain(of_day);
@@ -168,7 +168,7 @@ impl QuarterSeries {
         }
     }
 
-    pub fn add_sample(&mut self, seen: QuarterCounts, time: SampleTime) {
+    pub fn add_sample(&mut self, seen: QuarterHourCounts, time: SampleTime) {
         if time.is_recording {
             self.add_recorded_quarter(seen);
         } else {
@@ -176,26 +176,26 @@ impl QuarterSeries {
         }
     }
 
-    fn find_quarter(&self, quarter: u32) -> Option<&QuarterCounts> {
+    fn find_quarter(&self, quarter: u32) -> Option<&QuarterHourCounts> {
         let at = self.0.binary_search_by_key(&quarter, |seen| seen.quarter).ok()?;
         self.0.get(at)
     }
 
     /// Returns the quarters of the day that ends at `now`.
-    pub fn iter_day(&self, now: UnixMillis) -> impl Iterator<Item = &QuarterCounts> {
-        let day = quarter_number(UnixMillis(day_start(now)))..=quarter_number(now);
+    pub fn iter_last_day(&self, now: UnixMillis) -> impl Iterator<Item = &QuarterHourCounts> {
+        let day = quarter_hour_number(UnixMillis(last_day_start(now)))..=quarter_hour_number(now);
         self.0.iter().filter(move |seen| day.contains(&seen.quarter))
     }
 
-    fn iter_since(&self, quarter: u32) -> impl Iterator<Item = &QuarterCounts> {
+    fn iter_since(&self, quarter: u32) -> impl Iterator<Item = &QuarterHourCounts> {
         self.0.iter().filter(move |seen| seen.quarter >= quarter)
     }
 }
 
 #[derive(Debug, Default)]
-struct FeedDay {
-    all: QuarterSeries,
-    lines: HashMap<SmolStr, QuarterSeries>,
+struct FeedDelayDay {
+    all: QuarterHourSeries,
+    lines: HashMap<SmolStr, QuarterHourSeries>,
     /// True if a recording is played: the quarters are those of the recording.
     is_recording: bool,
     /// The last quarter in which a line was left out because the history was full.
@@ -203,26 +203,32 @@ struct FeedDay {
 }
 
 #[derive(Debug, Default)]
-struct FeedDays {
-    feeds: HashMap<FeedId, FeedDay>,
+struct AllFeedsDelayDays {
+    feeds: HashMap<FeedId, FeedDelayDay>,
     /// The number of lines of all feeds.
     n_lines: usize,
     /// The quarter of the last sample.
     sampled_quarter: Option<u32>,
 }
 
-impl FeedDays {
+impl AllFeedsDelayDays {
     /// Returns the day of a feed, or `None` if the history is full.
-    fn feed_day(&mut self, feed: &FeedId) -> Option<&mut FeedDay> {
+    fn find_or_add_feed_day(&mut self, feed: &FeedId) -> Option<&mut FeedDelayDay> {
         if self.feeds.len() >= FEEDS_MAX && !self.feeds.contains_key(feed) {
             return None;
         }
         Some(self.feeds.entry(feed.clone()).or_default())
     }
 
-    fn add_line(&mut self, feed: &FeedId, line: &SmolStr, seen: QuarterCounts, time: SampleTime) {
+    fn add_line_sample(
+        &mut self,
+        feed: &FeedId,
+        line: &SmolStr,
+        seen: QuarterHourCounts,
+        time: SampleTime,
+    ) {
         let n_lines = self.n_lines;
-        let Some(day) = self.feed_day(feed) else { return };
+        let Some(day) = self.find_or_add_feed_day(feed) else { return };
         if let Some(series) = day.lines.get_mut(line) {
             series.add_sample(seen, time);
         } else if n_lines >= LINES_MAX
@@ -237,12 +243,12 @@ impl FeedDays {
     }
 
     /// Returns the rows to store: everything since the beginning of the last sampled quarter.
-    fn unsaved_rows(&self) -> Vec<DelayRow> {
+    fn unsaved_rows(&self) -> Vec<DelayCountRow> {
         let Some(since) = self.sampled_quarter else { return Vec::new() };
-        let rows_of_feed = |(feed, day): (&FeedId, &FeedDay)| {
-            let all = day.all.iter_since(since).map(|seen| seen.delay_row(feed, None));
+        let rows_of_feed = |(feed, day): (&FeedId, &FeedDelayDay)| {
+            let all = day.all.iter_since(since).map(|seen| seen.to_delay_row(feed, None));
             let lines = day.lines.iter().flat_map(|(line, series)| {
-                series.iter_since(since).map(move |seen| seen.delay_row(feed, Some(line)))
+                series.iter_since(since).map(move |seen| seen.to_delay_row(feed, Some(line)))
             });
             all.chain(lines).collect::<Vec<_>>()
         };
@@ -255,61 +261,71 @@ impl FeedDays {
 /// each trip counted once.
 #[derive(Debug, Default)]
 pub struct DelayHistoryStore {
-    days: Mutex<FeedDays>,
+    days: Mutex<AllFeedsDelayDays>,
     generation: AtomicI64,
 }
 
 impl DelayHistoryStore {
     /// Returns a number that increases with each sampling round.
-    pub fn generation(&self) -> i64 {
+    pub fn sampling_generation(&self) -> i64 {
         self.generation.load(Ordering::Acquire)
     }
 
     /// Returns the history of a question's sources, as a whole or for one line. `now` is the present of the data.
-    pub fn find_history(&self, question: &DelayQuestion, now: UnixMillis) -> DelayHistory {
+    pub fn find_delay_history(
+        &self,
+        question: &DelayReportRequest,
+        now: UnixMillis,
+    ) -> DelayHistory {
         let feed = match &question.sources[..] {
             [] => return DelayHistory::default(),
             [source] if source.trip_late_after == question.late_after => &source.id,
             // Trips of several feeds are counted once, under the network's name and with the threshold of its schedule.
             _ => question.network.id(),
         };
-        self.feed_history(feed, question.route.as_ref(), now)
+        self.find_feed_history(feed, question.route.as_ref(), now)
     }
 
-    fn feed_history(&self, feed: &FeedId, line: Option<&SmolStr>, now: UnixMillis) -> DelayHistory {
+    fn find_feed_history(
+        &self,
+        feed: &FeedId,
+        line: Option<&SmolStr>,
+        now: UnixMillis,
+    ) -> DelayHistory {
         let days = self.lock_days();
         let Some(day) = days.feeds.get(feed) else { return DelayHistory::default() };
-        let day_series = day.all.iter_day(now);
+        let day_series = day.all.iter_last_day(now);
         let Some(line) = line else {
             return DelayHistory {
-                quarters: day_series.map(QuarterCounts::quarter_hour).collect(),
+                quarters: day_series.map(QuarterHourCounts::to_quarter_hour).collect(),
                 is_omitted: false,
             };
         };
         let Some(series) = day.lines.get(line) else {
             let is_left_out = day.full_quarter.is_some();
-            let none = |seen: &QuarterCounts| {
-                QuarterCounts { quarter: seen.quarter, ..QuarterCounts::default() }.quarter_hour()
+            let none = |seen: &QuarterHourCounts| {
+                QuarterHourCounts { quarter: seen.quarter, ..QuarterHourCounts::default() }
+                    .to_quarter_hour()
             };
             let quarters = if is_left_out { Vec::new() } else { day_series.map(none).collect() };
             return DelayHistory { quarters, is_omitted: is_left_out };
         };
         // If a quarter was sampled and does not contain the line, the line had no trips.
-        let counts_of_line = |seen: &QuarterCounts| {
-            let none = QuarterCounts { quarter: seen.quarter, ..QuarterCounts::default() };
-            series.find_quarter(seen.quarter).unwrap_or(&none).quarter_hour()
+        let counts_of_line = |seen: &QuarterHourCounts| {
+            let none = QuarterHourCounts { quarter: seen.quarter, ..QuarterHourCounts::default() };
+            series.find_quarter(seen.quarter).unwrap_or(&none).to_quarter_hour()
         };
         DelayHistory { quarters: day_series.map(counts_of_line).collect(), is_omitted: false }
     }
 
     /// Returns true if trips of a feed were seen since the start, or in the stored day before it.
-    pub fn has_feed(&self, feed: &FeedId) -> bool {
+    pub fn has_seen_feed(&self, feed: &FeedId) -> bool {
         self.lock_days().feeds.contains_key(feed)
     }
 
     /// Begins a sampling round at `now`. Returns the rows to store of the previous quarter, if it has ended.
-    pub fn begin_round(&self, now: UnixMillis) -> Vec<DelayRow> {
-        let (mut days, quarter) = (self.lock_days(), quarter_number(now));
+    pub fn begin_sampling_round(&self, now: UnixMillis) -> Vec<DelayCountRow> {
+        let (mut days, quarter) = (self.lock_days(), quarter_hour_number(now));
         let ended = match days.sampled_quarter.is_some_and(|last_quarter| last_quarter != quarter) {
             true => days.unsaved_rows(),
             false => Vec::new(),
@@ -319,7 +335,7 @@ impl DelayHistoryStore {
     }
 
     /// Adds a sample of a feed's trips, as a whole and by lines.
-    pub fn add_trips(
+    pub fn add_trip_sample(
         &self,
         feed: &FeedId,
         trips: &[&TripDelay],
@@ -335,26 +351,26 @@ impl DelayHistoryStore {
                 by_line.entry(line).or_default().push(trip);
             }
         }
-        let all = QuarterCounts::from_counts(&counts(trips), now);
+        let all = QuarterHourCounts::from_counts(&counts(trips), now);
         let lines = by_line
             .iter()
-            .map(|(line, trips)| (*line, QuarterCounts::from_counts(&counts(trips), now)));
+            .map(|(line, trips)| (*line, QuarterHourCounts::from_counts(&counts(trips), now)));
         let mut lines: Vec<_> = lines.filter(|(_, seen)| seen.trips > 0).collect();
         // Sorting makes it deterministic which lines are recorded when the limit is reached.
         lines.sort_unstable_by_key(|(line, _)| *line);
         let mut days = self.lock_days();
-        if let Some(day) = days.feed_day(feed) {
+        if let Some(day) = days.find_or_add_feed_day(feed) {
             day.is_recording = time.is_recording;
             day.all.add_sample(all, time);
         }
         for (line, seen) in lines {
-            days.add_line(feed, line, seen, time);
+            days.add_line_sample(feed, line, seen, time);
         }
     }
 
     /// Drops removed feeds and lines that were not seen for a day, and increases the generation.
-    pub fn finish_round(&self, is_member: impl Fn(&FeedId) -> bool, now: UnixMillis) {
-        let first = quarter_number(UnixMillis(day_start(now)));
+    pub fn finish_sampling_round(&self, is_member: impl Fn(&FeedId) -> bool, now: UnixMillis) {
+        let first = quarter_hour_number(UnixMillis(last_day_start(now)));
         let mut days = self.lock_days();
         days.feeds.retain(|id, day| {
             // Each run of a recording has the same lines.
@@ -369,22 +385,22 @@ impl DelayHistoryStore {
     }
 
     /// Returns the rows to store: everything since the beginning of the last sampled quarter.
-    pub fn unsaved_rows(&self) -> Vec<DelayRow> {
+    pub fn unsaved_rows(&self) -> Vec<DelayCountRow> {
         self.lock_days().unsaved_rows()
     }
 
     /// Restores the rows stored before a restart, in chronological order, up to the limits.
-    pub fn restore_rows(&self, rows: &[DelayRow], now: UnixMillis) {
+    pub fn restore_rows(&self, rows: &[DelayCountRow], now: UnixMillis) {
         let mut days = self.lock_days();
         let time = SampleTime { at: now, is_recording: false };
-        for row in rows.iter().filter(|row| (day_start(now)..=now.0).contains(&row.start.0)) {
-            let quarter = quarter_number(row.start);
-            let DelayRow { trips, late, cancelled, .. } = *row;
-            let seen = QuarterCounts { quarter, trips, late, cancelled };
+        for row in rows.iter().filter(|row| (last_day_start(now)..=now.0).contains(&row.start.0)) {
+            let quarter = quarter_hour_number(row.start);
+            let DelayCountRow { trips, late, cancelled, .. } = *row;
+            let seen = QuarterHourCounts { quarter, trips, late, cancelled };
             match &row.line {
-                Some(line) => days.add_line(&row.feed, &SmolStr::new(line), seen, time),
+                Some(line) => days.add_line_sample(&row.feed, &SmolStr::new(line), seen, time),
                 None => {
-                    if let Some(day) = days.feed_day(&row.feed) {
+                    if let Some(day) = days.find_or_add_feed_day(&row.feed) {
                         day.all.add_quarter(seen);
                     }
                 }
@@ -394,43 +410,43 @@ impl DelayHistoryStore {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn lock_days(&self) -> MutexGuard<'_, FeedDays> {
+    fn lock_days(&self) -> MutexGuard<'_, AllFeedsDelayDays> {
         // A panic during a sample loses at most that sample.
         self.days.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the beginning of the day that ends at `now`, in whole quarters.
-pub fn day_start(now: UnixMillis) -> i64 {
+pub fn last_day_start(now: UnixMillis) -> i64 {
     let quarters = i64::try_from(QUARTERS_MAX).unwrap_or(i64::MAX);
     (now.0.div_euclid(QUARTER_MS) - (quarters - 1)) * QUARTER_MS
 }
 
 /// Returns the index of a quarter within the day that ends at `now`.
-pub fn quarter_index(start: UnixMillis, now: UnixMillis) -> i64 {
-    (start.0 - day_start(now)).div_euclid(QUARTER_MS)
+pub fn quarter_hour_index(start: UnixMillis, now: UnixMillis) -> i64 {
+    (start.0 - last_day_start(now)).div_euclid(QUARTER_MS)
 }
 
 /// A run of quarters without samples: nothing is known about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DataGap {
+pub struct SampleGap {
     /// The beginning of its first quarter.
     pub start: UnixMillis,
     pub quarters: i64,
 }
 
 /// Returns the gaps of the day that ends at `now`. A current quarter that has just begun is not a gap.
-pub fn find_gaps(quarters: &[QuarterHour], now: UnixMillis) -> Vec<DataGap> {
-    let first = day_start(now);
-    let running = quarter_index(now, now);
+pub fn find_sample_gaps(quarters: &[QuarterHour], now: UnixMillis) -> Vec<SampleGap> {
+    let first = last_day_start(now);
+    let running = quarter_hour_index(now, now);
     let mut gaps = Vec::new();
     let mut next = 0;
-    let recorded = quarters.iter().map(|quarter| quarter_index(quarter.start, now));
+    let recorded = quarters.iter().map(|quarter| quarter_hour_index(quarter.start, now));
     for at in recorded.chain([running + 1]) {
         let has_just_begun = at > running && next == running;
         if at > next && !has_just_begun {
             let start = UnixMillis(first + next * QUARTER_MS);
-            gaps.push(DataGap { start, quarters: at - next });
+            gaps.push(SampleGap { start, quarters: at - next });
         }
         next = next.max(at + 1);
     }
@@ -485,7 +501,7 @@ mod tests {
         let all = late.chain(std::iter::repeat_n(TripDelayStatus::Delayed(0), on_time));
         let all = all.chain([TripDelayStatus::Cancelled, TripDelayStatus::Unknown]);
         let trips: Vec<TripDelay> = all.map(|status| trip(line, status)).collect();
-        day.add_trips(&id(feed), &trips.iter().collect::<Vec<_>>(), FIVE, live(now));
+        day.add_trip_sample(&id(feed), &trips.iter().collect::<Vec<_>>(), FIVE, live(now));
     }
 
     fn live(at: UnixMillis) -> SampleTime {
@@ -502,7 +518,7 @@ mod tests {
         line: Option<&str>,
         now: UnixMillis,
     ) -> Vec<[u64; 3]> {
-        let past = day.feed_history(&id(feed), line.map(SmolStr::new).as_ref(), now);
+        let past = day.find_feed_history(&id(feed), line.map(SmolStr::new).as_ref(), now);
         past.quarters.iter().map(|it| [it.trips, it.late, it.cancelled]).collect()
     }
 
@@ -519,8 +535,8 @@ mod tests {
         assert_eq!(seen(&day, "a", Some("never"), at(1)), [[0, 0, 0], [0, 0, 0]]);
         assert_eq!(seen(&day, "b", None, at(1)).len(), 1);
         assert!(seen(&day, "never", None, at(1)).is_empty());
-        let first = day.feed_history(&id("a"), None, at(1)).quarters[0];
-        assert_eq!(quarter_index(first.start, at(1)), 94);
+        let first = day.find_feed_history(&id("a"), None, at(1)).quarters[0];
+        assert_eq!(quarter_hour_index(first.start, at(1)), 94);
         assert!((first.late_share() - 0.3).abs() < 1e-9);
     }
 
@@ -537,12 +553,12 @@ mod tests {
         let days = day.lock_days();
         assert_eq!(days.feeds[&id("a")].all.0.back().unwrap().late, 1, "a clock that stepped back");
         drop(days);
-        day.finish_round(|_| true, at(394));
+        day.finish_sampling_round(|_| true, at(394));
         assert_eq!(day.lock_days().n_lines, 1);
-        day.finish_round(|_| true, at(395));
+        day.finish_sampling_round(|_| true, at(395));
         assert_eq!(day.lock_days().n_lines, 0, "a line that was not seen for a day");
-        day.finish_round(|_| false, at(395));
-        assert!(day.lock_days().feeds.is_empty() && day.generation() == 3);
+        day.finish_sampling_round(|_| false, at(395));
+        assert!(day.lock_days().feeds.is_empty() && day.sampling_generation() == 3);
     }
 
     #[test]
@@ -551,8 +567,8 @@ mod tests {
         let trips = [trip("1", TripDelayStatus::Delayed(600))];
         let add_sample = |quarter: i64| {
             let time = SampleTime { at: at(quarter), is_recording: true };
-            day.add_trips(&id("a"), &trips.iter().collect::<Vec<_>>(), FIVE, time);
-            day.finish_round(|_| true, at(50_000));
+            day.add_trip_sample(&id("a"), &trips.iter().collect::<Vec<_>>(), FIVE, time);
+            day.finish_sampling_round(|_| true, at(50_000));
         };
         let counts = |now: i64| seen(&day, "a", Some("1"), at(now));
         for quarter in [0, 1, 2, 0, 1] {
@@ -560,7 +576,7 @@ mod tests {
         }
         assert_eq!(counts(1), [[2, 2, 0], [2, 2, 0]], "what comes after its present is not shown");
         assert_eq!(counts(2), [[2, 2, 0], [2, 2, 0], [1, 1, 0]]);
-        day.begin_round(at(50_000));
+        day.begin_sampling_round(at(50_000));
         assert!(day.unsaved_rows().is_empty(), "it plays again after a restart");
         for quarter in (-95..=95).rev() {
             add_sample(quarter);
@@ -577,8 +593,8 @@ mod tests {
         let ids: Vec<String> = (0..=FEED_LINES_MAX).map(|n| format!("{n:05}")).collect();
         let trips: Vec<_> =
             ids.iter().map(|line| trip(line, TripDelayStatus::Delayed(0))).collect();
-        day.add_trips(&id("a"), &trips.iter().collect::<Vec<_>>(), FIVE, live(at(0)));
-        let past = |line: &str| day.feed_history(&id("a"), Some(&SmolStr::new(line)), at(0));
+        day.add_trip_sample(&id("a"), &trips.iter().collect::<Vec<_>>(), FIVE, live(at(0)));
+        let past = |line: &str| day.find_feed_history(&id("a"), Some(&SmolStr::new(line)), at(0));
         assert_eq!(past("00000").quarters.len(), 1);
         let last = ids.last().unwrap();
         assert_eq!(past(last), DelayHistory { quarters: Vec::new(), is_omitted: true });
@@ -591,19 +607,19 @@ mod tests {
     #[test]
     fn saved_quarters_are_restored_and_extended_after_a_restart() {
         let day = DelayHistoryStore::default();
-        assert!(day.unsaved_rows().is_empty() && day.begin_round(at(0)).is_empty());
+        assert!(day.unsaved_rows().is_empty() && day.begin_sampling_round(at(0)).is_empty());
         sample_day(&day, "a", "1", (1, 1), at(0));
         assert!(
-            day.begin_round(at(0) + Duration::from_secs(60)).is_empty(),
+            day.begin_sampling_round(at(0) + Duration::from_secs(60)).is_empty(),
             "the quarter has not ended"
         );
         sample_day(&day, "a", "1", (1, 1), at(0) + Duration::from_secs(60));
-        let ended = day.begin_round(at(1));
+        let ended = day.begin_sampling_round(at(1));
         sample_day(&day, "a", "1", (0, 1), at(1));
         let mut stored_rows = ended.clone();
         stored_rows.extend(day.unsaved_rows());
         stored_rows.sort_by_key(|row| row.start);
-        let list_rows = |rows: &[DelayRow]| -> Vec<_> {
+        let list_rows = |rows: &[DelayCountRow]| -> Vec<_> {
             rows.iter().map(|row| (row.line.clone(), row.trips, row.late)).collect()
         };
         let line = Some("1".to_owned());
@@ -614,7 +630,7 @@ mod tests {
         let next = DelayHistoryStore::default();
         next.restore_rows(&stored_rows, at(1));
         assert!(
-            next.has_feed(&id("a")) && !next.has_feed(&id("b")),
+            next.has_seen_feed(&id("a")) && !next.has_seen_feed(&id("b")),
             "before anything is heard again"
         );
         sample_day(&next, "a", "1", (1, 0), at(1));
@@ -634,7 +650,8 @@ mod tests {
         };
         // The current quarter is the last of the 96.
         let check = |quarters: &[i64], expect: &[(i64, i64)]| {
-            let found = find_gaps(&recorded_quarters(quarters), at(0) + Duration::from_secs(60));
+            let found =
+                find_sample_gaps(&recorded_quarters(quarters), at(0) + Duration::from_secs(60));
             let found: Vec<_> = found.iter().map(|gap| (gap.start, gap.quarters)).collect();
             let expect: Vec<_> = expect.iter().map(|&(from, many)| (at(from), many)).collect();
             assert_eq!(found, expect, "{quarters:?}");

@@ -21,10 +21,11 @@ use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use self::day::{
-    DataGap, DelayHistoryStore, FEED_LINES_MAX, QuarterHour, day_start, find_gaps, quarter_index,
+    DelayHistoryStore, FEED_LINES_MAX, QuarterHour, SampleGap, find_sample_gaps, last_day_start,
+    quarter_hour_index,
 };
-pub use self::question::{DelayQuestion, DelaySource};
-pub use self::report::{DelayReport, DelayVerdict, LineCount};
+pub use self::question::{DelayReportRequest, DelaySource};
+pub use self::report::{DelayReport, DelayVerdict, LineDelayCounts};
 pub use self::stops::STOPS_MAX;
 pub use self::vehicle_nouns::VehicleNoun;
 
@@ -40,7 +41,7 @@ const CACHE_TTL: Duration = Duration::from_secs(120);
 
 /// A representation of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DelayView {
+pub enum DelayReportView {
     /// The page in its layout.
     Page,
     /// The page for embedding in frames of other sites.
@@ -52,32 +53,32 @@ pub enum DelayView {
 
 /// A rendered answer.
 #[derive(Debug)]
-pub struct RenderedReport {
+pub struct RenderedDelayReport {
     pub kind: HeaderValue,
     pub body: Bytes,
     pub hash: u128,
     pub at: UnixMillis,
 }
 
-impl RenderedReport {
+impl RenderedDelayReport {
     pub fn new(kind: &'static str, body: impl Into<Bytes>, at: UnixMillis) -> Self {
         let body = body.into();
         Self { kind: HeaderValue::from_static(kind), hash: xxh3_128(&body), body, at }
     }
 }
 
-type Key = (DelayView, question::QuestionKey, question::ReportFingerprint);
+type Key = (DelayReportView, question::DelayReportKey, question::ReportFingerprint);
 
 /// The cached answers, and the history of the day.
 #[derive(Debug)]
-pub struct DelayReports {
-    pub rendered: LoadingCache<Key, Arc<RenderedReport>, Refusal>,
+pub struct DelayReportCache {
+    pub rendered: LoadingCache<Key, Arc<RenderedDelayReport>, Refusal>,
     pub render_slots: RenderSlots,
     pub day: DelayHistoryStore,
-    pub stops: stops::StopDelays,
+    pub stops: stops::WatchedStopDelays,
 }
 
-impl Default for DelayReports {
+impl Default for DelayReportCache {
     fn default() -> Self {
         let limits = CacheLimits {
             entries: CACHE_ENTRIES_MAX,
@@ -88,28 +89,34 @@ impl Default for DelayReports {
             rendered: LoadingCache::new(limits, |_, rendered| rendered.body.len()),
             render_slots: RenderSlots::default(),
             day: DelayHistoryStore::default(),
-            stops: stops::StopDelays::default(),
+            stops: stops::WatchedStopDelays::default(),
         }
     }
 }
 
-impl DelayReports {
-    pub fn day(&self) -> &DelayHistoryStore {
+impl DelayReportCache {
+    pub fn day_history(&self) -> &DelayHistoryStore {
         &self.day
     }
 
     /// Returns the day's history for a question. There is no history for one line at one stop.
-    pub fn find_history(&self, question: &DelayQuestion, now: UnixMillis) -> day::DelayHistory {
-        let data_now = question.network.data_now();
+    pub fn find_day_history(
+        &self,
+        question: &DelayReportRequest,
+        now: UnixMillis,
+    ) -> day::DelayHistory {
+        let data_now = question.network.data_time_now();
         match (&question.stop, &question.route) {
-            (None, _) => self.day.find_history(question, data_now),
-            (Some(stop), None) => self.stops.watch_stop(&question.feed, stop, now, data_now),
+            (None, _) => self.day.find_delay_history(question, data_now),
+            (Some(stop), None) => {
+                self.stops.watch_stop_and_get_history(&question.feed, stop, now, data_now)
+            }
             (Some(_), Some(_)) => day::DelayHistory::default(),
         }
     }
 
     /// Drops expired answers. `now` is the clock's monotonic time.
     pub fn evict_expired(&self, now: Duration) {
-        self.rendered.sweep_aged(now);
+        self.rendered.remove_aged_entries(now);
     }
 }

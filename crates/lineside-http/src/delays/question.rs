@@ -36,7 +36,7 @@ pub struct DelaySource {
 
 /// A question with everything that its answer depends on.
 #[derive(Debug)]
-pub struct DelayQuestion {
+pub struct DelayReportRequest {
     pub network: Arc<Network>,
     pub state: Arc<NetworkState>,
     pub timetable: Option<Arc<Timetable>>,
@@ -53,7 +53,7 @@ pub struct DelayQuestion {
 
 /// The cache key of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct QuestionKey {
+pub struct DelayReportKey {
     feed: FeedId,
     route: Option<SmolStr>,
     stop: Option<SmolStr>,
@@ -63,17 +63,21 @@ pub struct QuestionKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ReportFingerprint(u128);
 
-impl DelayQuestion {
+impl DelayReportRequest {
     /// Returns the cache key.
-    pub fn question_key(&self) -> QuestionKey {
-        QuestionKey { feed: self.feed.clone(), route: self.route.clone(), stop: self.stop.clone() }
+    pub fn report_cache_key(&self) -> DelayReportKey {
+        DelayReportKey {
+            feed: self.feed.clone(),
+            route: self.route.clone(),
+            stop: self.stop.clone(),
+        }
     }
 
     /// Returns the hash of everything that the answer depends on; `generation` is that of the day's history.
     pub fn report_fingerprint(&self, generation: i64) -> ReportFingerprint {
         let mut hash = Xxh3Default::new();
         let mut put = |number: i64| hash.update(&number.to_le_bytes());
-        put(i64::from_le_bytes(self.network.epoch().bits().to_le_bytes()));
+        put(i64::from_le_bytes(self.network.epoch().to_bits().to_le_bytes()));
         put(i64::from_le_bytes(self.state.revision.to_le_bytes()));
         put(self.state.at.0);
         put(i64::try_from(self.late_after.as_secs()).unwrap_or(i64::MAX));
@@ -96,7 +100,7 @@ impl DelayQuestion {
     }
 
     /// Returns the query for the question's trips in these feeds.
-    pub fn selection<'a>(&'a self, feeds: &'a [FeedId]) -> DelayQuery<'a> {
+    pub fn trip_query<'a>(&'a self, feeds: &'a [FeedId]) -> DelayQuery<'a> {
         DelayQuery {
             feeds,
             route: self.route.as_deref(),
@@ -106,7 +110,7 @@ impl DelayQuestion {
     }
 
     /// Returns the sources with fresh data.
-    pub fn believed_sources(&self) -> Vec<FeedId> {
+    pub fn fresh_sources(&self) -> Vec<FeedId> {
         self.sources.iter().filter(|it| it.is_fresh).map(|it| it.id.clone()).collect()
     }
 
@@ -116,12 +120,12 @@ impl DelayQuestion {
     }
 
     /// Returns the age from which the data are stale, by the strictest source; `None` if there are no sources.
-    pub fn data_late_after(&self) -> Option<Duration> {
+    pub fn data_stale_after(&self) -> Option<Duration> {
         self.sources.iter().map(|source| source.late_after).min()
     }
 
     /// Returns the suffix of displayed times if they are not local.
-    pub fn zone_note(&self) -> &'static str {
+    pub fn utc_suffix(&self) -> &'static str {
         if self.timetable.is_some() { "" } else { " UTC" }
     }
 
@@ -131,7 +135,7 @@ impl DelayQuestion {
         let route = self.timetable.as_ref().and_then(|timetable| {
             timetable.find_route(id).map(|route| timetable.route(route).display_name().to_owned())
         });
-        Some(route.filter(|name| !name.is_empty()).unwrap_or_else(|| short_id(id)))
+        Some(route.filter(|name| !name.is_empty()).unwrap_or_else(|| shorten_id(id)))
     }
 
     /// Returns the name of the stop, or its id.
@@ -140,11 +144,11 @@ impl DelayQuestion {
         let stop = self.timetable.as_ref().and_then(|timetable| {
             timetable.find_stop(id).map(|stop| timetable.stop(stop).name.to_owned())
         });
-        Some(stop.filter(|name| !name.is_empty()).unwrap_or_else(|| short_id(id)))
+        Some(stop.filter(|name| !name.is_empty()).unwrap_or_else(|| shorten_id(id)))
     }
 }
 
-fn short_id(id: &str) -> String {
+fn shorten_id(id: &str) -> String {
     id.chars().take(ID_CHARS_MAX).collect()
 }
 

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lineside_ingest::{DelayClass, DelayCounts, TripDelay, TripDelayStatus, classify_delays};
+use lineside_ingest::{
+    DelayCounts, DelayHistogramClass, TripDelay, TripDelayStatus, group_trips_by_delay,
+};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
 use super::day::DelayHistory;
-use super::question::DelayQuestion;
+use super::question::DelayReportRequest;
 use super::vehicle_nouns::VehicleNoun;
 
 /// The verdict on a question.
@@ -44,7 +46,7 @@ impl DelayVerdict {
 
 /// The counted trips of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LineCount {
+pub struct LineDelayCounts {
     pub route_id: SmolStr,
     pub name: SmolStr,
     pub color: Option<[u8; 3]>,
@@ -54,7 +56,7 @@ pub struct LineCount {
 /// The complete answer.
 #[derive(Debug)]
 pub struct DelayReport {
-    pub question: DelayQuestion,
+    pub question: DelayReportRequest,
     pub verdict: DelayVerdict,
     /// True if a source is stale, or there is none.
     pub is_stale: bool,
@@ -65,9 +67,9 @@ pub struct DelayReport {
     /// Late trips, the most delayed first.
     pub late: Vec<Arc<TripDelay>>,
     pub cancelled: Vec<Arc<TripDelay>>,
-    pub classes: Vec<DelayClass>,
+    pub classes: Vec<DelayHistogramClass>,
     /// Lines, those with the most late and cancelled trips first.
-    pub lines: Vec<LineCount>,
+    pub lines: Vec<LineDelayCounts>,
     /// The history of the day; a stop's history begins with the first question about it, and one line at a stop has
     /// none.
     pub day: DelayHistory,
@@ -79,10 +81,14 @@ pub struct DelayReport {
 
 impl DelayReport {
     /// Answers a question. The cost is linear in the number of its trips.
-    pub fn for_question(question: DelayQuestion, day: DelayHistory, made_at: UnixMillis) -> Self {
-        let now = question.network.data_now();
-        let believed = question.believed_sources();
-        let trips = question.state.trip_delays(question.selection(&believed), now);
+    pub fn compute_report(
+        question: DelayReportRequest,
+        day: DelayHistory,
+        made_at: UnixMillis,
+    ) -> Self {
+        let now = question.network.data_time_now();
+        let believed = question.fresh_sources();
+        let trips = question.state.trip_delays(question.trip_query(&believed), now);
         let all_trips = || trips.iter().map(|trip| &**trip);
         let late_after = question.late_after;
         let counts = DelayCounts::from_trips(all_trips(), late_after);
@@ -95,9 +101,9 @@ impl DelayReport {
             counts: is_known.then_some(counts),
             late: late_trips(&trips, question.late_after),
             cancelled: cancelled_trips(&trips),
-            classes: classify_delays(all_trips(), late_after),
-            lines: count_lines(&trips, question.late_after),
-            noun: VehicleNoun::for_kinds(
+            classes: group_trips_by_delay(all_trips(), late_after),
+            lines: count_trips_by_line(&trips, question.late_after),
+            noun: VehicleNoun::for_optional_route_types(
                 all_trips().map(|trip| trip.route_type),
                 question.timetable.as_deref(),
             ),
@@ -111,8 +117,8 @@ impl DelayReport {
 
 impl DelayReport {
     /// Returns true if the data are those of a recording, whose clock is not the server's.
-    pub fn is_recording(&self) -> bool {
-        self.question.network.replay_time().is_some()
+    pub fn is_replaying_recording(&self) -> bool {
+        self.question.network.replayed_time_now().is_some()
     }
 
     /// Returns true if the delay or the cancellation of a trip is known.
@@ -123,7 +129,7 @@ impl DelayReport {
     /// Returns the share of trips that are neither late nor cancelled among the cancelled trips and those with known
     /// times, from 0 to 1; `None` if too little is known.
     pub fn on_time_share(&self) -> Option<f64> {
-        let counts = self.counts.filter(|counts| counts.is_conclusive())?;
+        let counts = self.counts.filter(|counts| counts.has_enough_known_trips())?;
         on_time_share(&counts)
     }
 }
@@ -137,7 +143,7 @@ fn on_time_share(counts: &DelayCounts) -> Option<f64> {
 fn delay_verdict(is_known: bool, stale: bool, counts: &DelayCounts) -> DelayVerdict {
     if is_known && counts.late + counts.cancelled > 0 {
         DelayVerdict::Yes
-    } else if is_known && !stale && counts.is_conclusive() {
+    } else if is_known && !stale && counts.has_enough_known_trips() {
         DelayVerdict::No
     } else {
         DelayVerdict::Unknown
@@ -145,7 +151,7 @@ fn delay_verdict(is_known: bool, stale: bool, counts: &DelayCounts) -> DelayVerd
 }
 
 /// Returns the time of the oldest fresh data; of the newest data, if none are fresh.
-fn data_time(question: &DelayQuestion) -> Option<UnixMillis> {
+fn data_time(question: &DelayReportRequest) -> Option<UnixMillis> {
     let fresh = question.sources.iter().filter(|source| source.is_fresh);
     let oldest = fresh.filter_map(|source| source.at).min();
     oldest.or_else(|| question.sources.iter().filter_map(|source| source.at).max())
@@ -176,16 +182,19 @@ fn cancelled_trips(trips: &[Arc<TripDelay>]) -> Vec<Arc<TripDelay>> {
     off
 }
 
-fn count_lines(trips: &[Arc<TripDelay>], late_after: std::time::Duration) -> Vec<LineCount> {
+fn count_trips_by_line(
+    trips: &[Arc<TripDelay>],
+    late_after: std::time::Duration,
+) -> Vec<LineDelayCounts> {
     let mut by_route: HashMap<&SmolStr, Vec<&TripDelay>> = HashMap::new();
     for trip in trips {
         if let Some(route) = &trip.route_id {
             by_route.entry(route).or_default().push(trip);
         }
     }
-    let mut lines: Vec<LineCount> = by_route
+    let mut lines: Vec<LineDelayCounts> = by_route
         .into_iter()
-        .map(|(route, trips)| LineCount {
+        .map(|(route, trips)| LineDelayCounts {
             route_id: route.clone(),
             name: trips[0].route_short_name.clone().unwrap_or_else(|| route.clone()),
             color: trips[0].route_color,
@@ -193,8 +202,9 @@ fn count_lines(trips: &[Arc<TripDelay>], late_after: std::time::Duration) -> Vec
         })
         .collect();
     lines.sort_by(|a, b| {
-        let trouble = |line: &LineCount| line.counts.late + line.counts.cancelled;
-        let name = |line: &LineCount| (line.name.len(), line.name.clone(), line.route_id.clone());
+        let trouble = |line: &LineDelayCounts| line.counts.late + line.counts.cancelled;
+        let name =
+            |line: &LineDelayCounts| (line.name.len(), line.name.clone(), line.route_id.clone());
         trouble(b).cmp(&trouble(a)).then_with(|| name(a).cmp(&name(b)))
     });
     lines

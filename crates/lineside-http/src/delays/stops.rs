@@ -8,7 +8,7 @@ use lineside_ingest::{DelayCounts, FeedId};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use super::day::{DelayHistory, QuarterCounts, QuarterSeries, SampleTime, day_start};
+use super::day::{DelayHistory, QuarterHourCounts, QuarterHourSeries, SampleTime, last_day_start};
 
 /// The most sampled stops: a millisecond and 2 kB each.
 pub const STOPS_MAX: usize = 200;
@@ -16,25 +16,25 @@ pub const STOPS_MAX: usize = 200;
 const WATCH_TIME_MS: i64 = 60 * 60 * 1_000;
 
 /// A stop as named by a request: a feed or network, and the stop's id.
-type StopKey = (FeedId, SmolStr);
+type WatchedStopKey = (FeedId, SmolStr);
 
 #[derive(Debug)]
 struct WatchedStop {
     /// The time of the last request.
     requested_at: UnixMillis,
-    series: QuarterSeries,
+    series: QuarterHourSeries,
 }
 
 /// The last 24 hours of the requested stops.
 #[derive(Debug, Default)]
-pub struct StopDelays {
-    watched: Mutex<HashMap<StopKey, WatchedStop>>,
+pub struct WatchedStopDelays {
+    watched: Mutex<HashMap<WatchedStopKey, WatchedStop>>,
 }
 
-impl StopDelays {
+impl WatchedStopDelays {
     /// Returns the history of a stop in the day until `data_now`, the present of its data, and samples the stop from
     /// now on if the limit allows it.
-    pub fn watch_stop(
+    pub fn watch_stop_and_get_history(
         &self,
         feed: &FeedId,
         stop: &SmolStr,
@@ -44,8 +44,11 @@ impl StopDelays {
         let (mut watched, key) = (self.lock_watched(), (feed.clone(), stop.clone()));
         if let Some(known) = watched.get_mut(&key) {
             known.requested_at = known.requested_at.max(now);
-            let quarters =
-                known.series.iter_day(data_now).map(QuarterCounts::quarter_hour).collect();
+            let quarters = known
+                .series
+                .iter_last_day(data_now)
+                .map(QuarterHourCounts::to_quarter_hour)
+                .collect();
             return DelayHistory { quarters, is_omitted: false };
         }
         if watched.len() >= STOPS_MAX {
@@ -58,29 +61,30 @@ impl StopDelays {
             };
             watched.remove(&oldest);
         }
-        watched.insert(key, WatchedStop { requested_at: now, series: QuarterSeries::default() });
+        watched
+            .insert(key, WatchedStop { requested_at: now, series: QuarterHourSeries::default() });
         DelayHistory::default()
     }
 
     /// Returns the stops to sample; drops those without a request for a day.
-    pub fn list_watched(&self, now: UnixMillis) -> Vec<StopKey> {
+    pub fn list_watched_stops(&self, now: UnixMillis) -> Vec<WatchedStopKey> {
         let mut watched = self.lock_watched();
-        watched.retain(|_, known| known.requested_at.0 >= day_start(now));
+        watched.retain(|_, known| known.requested_at.0 >= last_day_start(now));
         watched.keys().cloned().collect()
     }
 
-    pub fn add_counts(&self, asked: &StopKey, counts: &DelayCounts, time: SampleTime) {
+    pub fn add_stop_counts(&self, asked: &WatchedStopKey, counts: &DelayCounts, time: SampleTime) {
         if let Some(known) = self.lock_watched().get_mut(asked) {
-            known.series.add_sample(QuarterCounts::from_counts(counts, time.at), time);
+            known.series.add_sample(QuarterHourCounts::from_counts(counts, time.at), time);
         }
     }
 
     /// Drops the history of a removed stop.
-    pub fn forget_stop(&self, key: &StopKey) {
+    pub fn forget_stop(&self, key: &WatchedStopKey) {
         self.lock_watched().remove(key);
     }
 
-    fn lock_watched(&self) -> MutexGuard<'_, HashMap<StopKey, WatchedStop>> {
+    fn lock_watched(&self) -> MutexGuard<'_, HashMap<WatchedStopKey, WatchedStop>> {
         // A panic during a sample loses at most that sample.
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,7 +96,7 @@ mod tests {
 
     const NOW: UnixMillis = UnixMillis(1_800_000_000_000);
 
-    fn stop_key(stop: usize) -> StopKey {
+    fn stop_key(stop: usize) -> WatchedStopKey {
         (FeedId::new("town").unwrap(), SmolStr::new(stop.to_string()))
     }
 
@@ -100,36 +104,43 @@ mod tests {
         SampleTime { at, is_recording: false }
     }
 
-    fn history_of(stops: &StopDelays, stop: usize, now: UnixMillis) -> DelayHistory {
+    fn history_of(stops: &WatchedStopDelays, stop: usize, now: UnixMillis) -> DelayHistory {
         let (feed, stop) = stop_key(stop);
-        stops.watch_stop(&feed, &stop, now, now)
+        stops.watch_stop_and_get_history(&feed, &stop, now, now)
     }
 
     #[test]
     fn the_history_of_a_stop_begins_with_its_first_request() {
-        let stops = StopDelays::default();
+        let stops = WatchedStopDelays::default();
         let counts = DelayCounts { trips: 4, late: 1, unknown: 1, ..DelayCounts::default() };
-        stops.add_counts(&stop_key(1), &counts, live(NOW));
+        stops.add_stop_counts(&stop_key(1), &counts, live(NOW));
         assert_eq!(
             history_of(&stops, 1, NOW),
             DelayHistory::default(),
             "the history was never requested"
         );
-        assert_eq!(stops.list_watched(NOW), [stop_key(1)]);
-        stops.add_counts(&stop_key(1), &counts, live(NOW));
-        stops.add_counts(&stop_key(1), &counts, live(NOW + std::time::Duration::from_secs(60)));
+        assert_eq!(stops.list_watched_stops(NOW), [stop_key(1)]);
+        stops.add_stop_counts(&stop_key(1), &counts, live(NOW));
+        stops.add_stop_counts(
+            &stop_key(1),
+            &counts,
+            live(NOW + std::time::Duration::from_secs(60)),
+        );
         let day = history_of(&stops, 1, NOW);
         let seen: Vec<_> =
             day.quarters.iter().map(|it| (it.trips, it.late, it.cancelled)).collect();
         assert_eq!(seen, [(6, 2, 0)]);
         stops.forget_stop(&stop_key(1));
         assert_eq!(history_of(&stops, 1, NOW), DelayHistory::default());
-        assert_eq!(stops.list_watched(NOW + std::time::Duration::from_secs(86_400 + 900)), []);
+        assert_eq!(
+            stops.list_watched_stops(NOW + std::time::Duration::from_secs(86_400 + 900)),
+            []
+        );
     }
 
     #[test]
     fn only_a_stop_that_is_no_longer_requested_is_evicted() {
-        let stops = StopDelays::default();
+        let stops = WatchedStopDelays::default();
         for stop in 0..STOPS_MAX {
             assert!(!history_of(&stops, stop, NOW).is_omitted);
         }
@@ -141,6 +152,6 @@ mod tests {
         let later = UnixMillis(NOW.0 + WATCH_TIME_MS);
         assert!(!history_of(&stops, STOPS_MAX, later).is_omitted, "the place of the first is free");
         assert!(history_of(&stops, 0, later).is_omitted);
-        assert_eq!(stops.list_watched(later).len(), STOPS_MAX);
+        assert_eq!(stops.list_watched_stops(later).len(), STOPS_MAX);
     }
 }

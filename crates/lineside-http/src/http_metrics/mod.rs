@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::StatusCode;
 use lineside_sync::counter;
 use lineside_sync::histogram::Histogram;
-use lineside_wire::partition::CloseReason;
+use lineside_wire::partition::ConnectionCloseReason;
 
 pub use self::endpoint_families::EndpointFamily;
 
@@ -21,8 +21,8 @@ pub struct HttpMetrics {
     pub requests: [counter::Counter; STATUS_CLASSES.len()],
     /// Durations by [`EndpointFamily::ALL`], until the head of the reply: the client's speed determines the body's.
     pub request_times: [Histogram; EndpointFamily::ALL.len()],
-    /// Ended HTTP/2 streams by [`CloseReason::ALL`]. The partitions count their own.
-    pub closed: [counter::Counter; CloseReason::ALL.len()],
+    /// Ended HTTP/2 streams by [`ConnectionCloseReason::ALL`]. The partitions count their own.
+    pub closed: [counter::Counter; ConnectionCloseReason::ALL.len()],
 }
 
 impl HttpMetrics {
@@ -38,7 +38,7 @@ impl HttpMetrics {
     }
 
     /// Counts an ended stream by its reason.
-    pub fn count_closed_stream(&self, why: CloseReason) {
+    pub fn count_closed_stream(&self, why: ConnectionCloseReason) {
         self.closed[why as usize].increment();
     }
 }

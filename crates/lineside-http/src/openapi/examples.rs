@@ -8,7 +8,7 @@ use lineside_ingest::Feed;
 use serde_json::{Map, Value, json};
 
 use super::METHODS;
-use crate::api::versions::read_versions;
+use crate::api::versions::read_stored_versions;
 use crate::app::App;
 
 /// The deepest nesting of a sample request body.
@@ -44,7 +44,7 @@ impl ApiExamples {
         let schedule = schedule
             .and_then(|id| app.ingest().feeds().into_iter().find(|feed| feed.id().as_str() == id));
         if let Some(feed) = schedule {
-            let versions = read_versions(app, feed.id(), 0, 1).await.unwrap_or_default();
+            let versions = read_stored_versions(app, feed.id(), 0, 1).await.unwrap_or_default();
             examples.hash = versions.first().map(|version| version.hash.to_string());
         }
         examples
@@ -93,7 +93,7 @@ impl ApiExamples {
 
     fn fill_operation(&self, document: &Value, path: &str, operation: &mut Value) {
         for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
-            let example = self.parameter_value(path, parameter);
+            let example = self.example_parameter_value(path, parameter);
             if let (Some(parameter), Some(example)) = (parameter.as_object_mut(), example) {
                 parameter.insert("example".to_owned(), example);
             }
@@ -103,25 +103,26 @@ impl ApiExamples {
             && !body.contains_key("example")
             && let Some(schema) = body.get("schema")
         {
-            let sample = sample_value(document, schema, 0);
+            let sample = sample_value_for_schema(document, schema, 0);
             body.insert("example".to_owned(), sample);
         }
     }
 
-    fn parameter_value(&self, path: &str, parameter: &Value) -> Option<Value> {
+    fn example_parameter_value(&self, path: &str, parameter: &Value) -> Option<Value> {
         let name = parameter["name"].as_str().unwrap_or_default();
         let schema = &parameter["schema"];
         match parameter["in"].as_str() {
-            Some("path") => self.path_value(path, name, schema),
+            Some("path") => self.example_path_value(path, name, schema),
             Some("query") => {
-                let value = self.query_value(name).or_else(|| schema.get("default").cloned())?;
+                let value =
+                    self.example_query_value(name).or_else(|| schema.get("default").cloned())?;
                 Some(if schema["type"] == "array" { json!([value]) } else { value })
             }
             _ => None,
         }
     }
 
-    fn path_value(&self, path: &str, name: &str, schema: &Value) -> Option<Value> {
+    fn example_path_value(&self, path: &str, name: &str, schema: &Value) -> Option<Value> {
         let text = match name {
             "feed" | "id" if path.starts_with("/gbfs/") || path.contains("stations") => {
                 self.system.clone()
@@ -132,7 +133,7 @@ impl ApiExamples {
             "feed" | "id" if path.starts_with("/gtfs-rt/") || path.ends_with("/matches") => {
                 self.realtime.clone()
             }
-            "feed" | "id" if needs_schedule(path) => self.schedule.clone(),
+            "feed" | "id" if path_needs_schedule(path) => self.schedule.clone(),
             "feed" | "id" => self.any.clone(),
             "file" => self.system.as_ref().map(|_| "gbfs.json".to_owned()),
             "language" => Some("en".to_owned()),
@@ -140,13 +141,15 @@ impl ApiExamples {
             "version" => Some("3".to_owned()),
             // The number of an edit.
             "n" => return Some(json!(1)),
-            _ => schema["enum"].as_array().and_then(|enum_values| preferred_word(enum_values)),
+            _ => {
+                schema["enum"].as_array().and_then(|enum_values| preferred_enum_value(enum_values))
+            }
         };
         text.map(Value::String)
     }
 
     /// Returns a value that keeps a request valid; a filter has none, because it could hide everything.
-    fn query_value(&self, name: &str) -> Option<Value> {
+    fn example_query_value(&self, name: &str) -> Option<Value> {
         match name {
             "channel" => self.any.as_ref().map(|feed| json!(format!("feed/{feed}"))),
             "DatasetId" | "datasetId" => self.dataset.as_ref().map(|dataset| json!(dataset)),
@@ -169,25 +172,26 @@ fn join_degrees(degrees: &[f64]) -> String {
     texts.join(",")
 }
 
-fn needs_schedule(path: &str) -> bool {
+fn path_needs_schedule(path: &str) -> bool {
     let marks = ["/gtfs/", "/stops", "/routes.geojson", "/versions"];
     marks.iter().any(|mark| path.contains(mark))
 }
 
 /// Returns a service that answers without parameters: stop monitoring needs a stop.
-fn preferred_word(enum_values: &[Value]) -> Option<String> {
+fn preferred_enum_value(enum_values: &[Value]) -> Option<String> {
     let enum_values = enum_values.iter().filter_map(Value::as_str);
     enum_values.filter(|word| *word != "stop-monitoring").map(str::to_owned).next()
 }
 
 /// Returns a value that fits a schema, with its required properties.
-fn sample_value(document: &Value, schema: &Value, depth: usize) -> Value {
+fn sample_value_for_schema(document: &Value, schema: &Value, depth: usize) -> Value {
     if depth > DEPTH_MAX {
         return Value::Null;
     }
     if let Some(reference) = schema["$ref"].as_str() {
         let found = document.pointer(reference.trim_start_matches('#'));
-        return found.map_or(Value::Null, |schema| sample_value(document, schema, depth + 1));
+        return found
+            .map_or(Value::Null, |schema| sample_value_for_schema(document, schema, depth + 1));
     }
     match schema["type"].as_str() {
         Some("object") => {
@@ -198,7 +202,9 @@ fn sample_value(document: &Value, schema: &Value, depth: usize) -> Value {
                     "channel" => json!("app/news"),
                     "channels" => json!(["app/news"]),
                     "user" => json!("42"),
-                    name => sample_value(document, &schema["properties"][name], depth + 1),
+                    name => {
+                        sample_value_for_schema(document, &schema["properties"][name], depth + 1)
+                    }
                 };
                 (name.to_owned(), value)
             };
@@ -209,7 +215,7 @@ fn sample_value(document: &Value, schema: &Value, depth: usize) -> Value {
             }
             Value::Object(body)
         }
-        Some("array") => json!([sample_value(document, &schema["items"], depth + 1)]),
+        Some("array") => json!([sample_value_for_schema(document, &schema["items"], depth + 1)]),
         Some("integer" | "number") => json!(1),
         Some("boolean") => json!(true),
         Some("string") => schema["enum"][0].as_str().map_or(json!("text"), |word| json!(word)),

@@ -34,14 +34,14 @@ pub(super) fn complete_document(mut document: Value) -> Value {
     for (path, item) in paths {
         for method in METHODS {
             if let Some(operation) = item.get_mut(method).and_then(Value::as_object_mut) {
-                finish_operation(path, method, operation);
+                complete_operation(path, method, operation);
             }
         }
     }
     document
 }
 
-fn finish_operation(path: &str, method: &str, operation: &mut Map<String, Value>) {
+fn complete_operation(path: &str, method: &str, operation: &mut Map<String, Value>) {
     operation.insert("operationId".to_owned(), json!(operation_id(path, method)));
     let parameters = operation.entry("parameters").or_insert_with(|| json!([]));
     if let Value::Array(parameters) = parameters {
@@ -53,7 +53,7 @@ fn finish_operation(path: &str, method: &str, operation: &mut Map<String, Value>
             }));
         }
         for parameter in parameters {
-            add_bounds(path, parameter);
+            add_parameter_bounds(path, parameter);
         }
     }
     let responses = operation.entry("responses").or_insert_with(|| json!({}));
@@ -108,11 +108,11 @@ fn document_bad_parameters(responses: &mut Value) {
 }
 
 /// Adds the bounds of a parameter's value to its type.
-fn add_bounds(path: &str, parameter: &mut Value) {
+fn add_parameter_bounds(path: &str, parameter: &mut Value) {
     let name = parameter["name"].as_str().unwrap_or_default();
     let bounds = match parameter["in"].as_str() {
-        Some("query") => query_bounds(path, name),
-        Some("path") => path_bounds(path, name),
+        Some("query") => query_parameter_bounds(path, name),
+        Some("path") => path_parameter_bounds(path, name),
         _ => None,
     };
     let Some(schema) = parameter.get_mut("schema").and_then(Value::as_object_mut) else { return };
@@ -126,7 +126,7 @@ fn add_bounds(path: &str, parameter: &mut Value) {
     }
 }
 
-fn query_bounds(path: &str, name: &str) -> Option<Value> {
+fn query_parameter_bounds(path: &str, name: &str) -> Option<Value> {
     let number = r"-?[0-9]+(\.[0-9]+)?";
     let bounds = match name {
         "limit" => {
@@ -166,7 +166,7 @@ fn query_bounds(path: &str, name: &str) -> Option<Value> {
     Some(bounds)
 }
 
-fn path_bounds(path: &str, name: &str) -> Option<Value> {
+fn path_parameter_bounds(path: &str, name: &str) -> Option<Value> {
     let words: &[&str] = match (path, name) {
         ("/siri/rest/{service}", "service") => &["et", "vm", "sx"],
         (path, "service") if path.starts_with("/siri/2.0/") => &[

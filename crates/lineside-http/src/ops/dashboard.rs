@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lineside_quality::keyed_change::{encode_removal, encode_upsert};
+use lineside_quality::keyed_change::{encode_removal_change, encode_upsert_change};
 use lineside_sync::UnixMillis;
 
 use super::feed_overview::FeedOverview;
@@ -98,8 +98,9 @@ impl DashboardSnapshot {
         let now: HashMap<&str, ()> =
             self.feeds.iter().map(|row| (row.overview.id.as_str(), ())).collect();
         let ids = before.feeds.iter().map(|row| row.overview.id.as_str());
-        let removed =
-            ids.filter(|id| !now.contains_key(id)).map(|id| encode_removal(id, FEED, id, "gone"));
+        let removed = ids
+            .filter(|id| !now.contains_key(id))
+            .map(|id| encode_removal_change(id, FEED, id, "gone"));
         upserts.chain(removed).collect()
     }
 
@@ -111,25 +112,26 @@ impl DashboardSnapshot {
         let new = new.map(|moment| moment.upsert.clone());
         let first = self.samples.front().map(|moment| moment.at);
         let old = before.samples.iter().filter(|moment| first.is_some_and(|it| moment.at < it));
-        let old = old.map(|moment| encode_removal("", SAMPLE, &sample_id(moment.at), "expired"));
+        let old =
+            old.map(|moment| encode_removal_change("", SAMPLE, &sample_id(moment.at), "expired"));
         node.into_iter().chain(new).chain(old).collect()
     }
 
     fn node_upsert(&self) -> Bytes {
-        encode_upsert("", NODE, NOW, &self.node)
+        encode_upsert_change("", NODE, NOW, &self.node)
     }
 }
 
 impl DashboardFeed {
     fn new(overview: FeedOverview) -> Self {
         let id = overview.id.as_str();
-        Self { upsert: encode_upsert(id, FEED, id, &overview), overview }
+        Self { upsert: encode_upsert_change(id, FEED, id, &overview), overview }
     }
 }
 
 impl EncodedSample {
     fn new(at: UnixMillis, sample: NodeSample) -> Self {
-        Self { at, upsert: encode_upsert("", SAMPLE, &sample_id(at), &sample), sample }
+        Self { at, upsert: encode_upsert_change("", SAMPLE, &sample_id(at), &sample), sample }
     }
 }
 

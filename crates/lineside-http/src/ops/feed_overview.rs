@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lineside_config::times::format_rfc3339;
 use lineside_ingest::{Feed, FeedId, FeedState, FeedStatus};
-use lineside_quality::reports::{LatestReports, ReportSummary};
+use lineside_quality::reports::{LatestValidationReports, ReportFindingCounts};
 use lineside_sync::UnixMillis;
 use serde::{Serialize, Serializer};
 
@@ -48,7 +48,7 @@ pub struct FeedOverview {
     pub entities: u64,
     pub problems: u64,
     /// The summary of the latest report.
-    pub report: Option<ReportSummary>,
+    pub report: Option<ReportFindingCounts>,
     pub fetches: FetchStats,
     pub served: RequestStats,
     /// Readers' requests per fetch; `None` before the first fetch.
@@ -100,7 +100,7 @@ pub struct CacheUsage {
 
 /// The inputs of a feed's statistics besides the feed itself.
 #[derive(Debug)]
-pub struct FeedContext<'a> {
+pub struct FeedOverviewInputs<'a> {
     /// Number of its requests at the previous sample.
     pub requests: Option<u64>,
     /// Time since the previous sample.
@@ -109,18 +109,18 @@ pub struct FeedContext<'a> {
     pub subscribers: &'a HashMap<String, u64>,
     /// The current time.
     pub wall: UnixMillis,
-    pub reports: &'a LatestReports,
+    pub reports: &'a LatestValidationReports,
     /// The size of its cached representations.
     pub cache: CacheUsage,
 }
 
 impl FeedOverview {
-    pub fn from_feed(feed: &Feed, seen: &FeedContext<'_>) -> Self {
-        let (status, config) = (feed.status_with_files(), feed.config());
-        let (served, window) = (request_stats(feed, seen), feed.service_window());
+    pub fn from_feed(feed: &Feed, seen: &FeedOverviewInputs<'_>) -> Self {
+        let (status, config) = (feed.status_including_files(), feed.config());
+        let (served, window) = (request_stats(feed, seen), feed.service_date_range());
         let network = feed.network();
-        let now = network.data_now();
-        let recorded = network.replay_time();
+        let now = network.data_time_now();
+        let recorded = network.replayed_time_now();
         let fetches = fetch_stats(feed, &status);
         let ratio = || served.total as f64 / fetches.total as f64;
         Self {
@@ -131,21 +131,21 @@ impl FeedOverview {
             paused: config.paused,
             state_before_pause: status.state_before_pause,
             service_end: window.as_ref().map(|it| it.end.to_string()),
-            service_days_left: window.as_ref().and_then(|it| it.days_left(now)),
+            service_days_left: window.as_ref().and_then(|it| it.days_until_end(now)),
             service_days_until_start: window.as_ref().and_then(|it| it.days_until_start(now)),
             since: Some(status.since),
             last_success: status.last_success,
             data_time: status.data_time,
             next_poll: status.next_poll,
-            recorded_day: recorded.map(|_| network.today().to_string()),
+            recorded_day: recorded.map(|_| network.data_date_today().to_string()),
             recorded_seconds_ago: recorded.map(|at| round_seconds(seen.wall.0 - at.0)),
             entities: status.entities,
             problems: status.problems.total_count(),
             report: seen
                 .reports
-                .feed_reports(config.id.as_str())
-                .and_then(|reports| reports.main_summary()),
-            amplification: (fetches.total > 0).then(|| round_to(ratio(), 100.0)),
+                .latest_reports_of_feed(config.id.as_str())
+                .and_then(|reports| reports.summary_of_main_report()),
+            amplification: (fetches.total > 0).then(|| round_to_digits(ratio(), 100.0)),
             fetches,
             served,
             cache: seen.cache,
@@ -181,13 +181,13 @@ impl FetchDurations {
         let at = |share: f64| {
             let rank = (sorted.len() as f64 * share).ceil() as usize;
             let time = sorted.get(rank.max(1) - 1)?;
-            Some(round_to(time.as_secs_f64(), 10_000.0))
+            Some(round_to_digits(time.as_secs_f64(), 10_000.0))
         };
         Some(Self { p50: at(0.5)?, p90: at(0.9)?, p99: at(0.99)?, max: at(1.0)? })
     }
 }
 
-fn request_stats(feed: &Feed, seen: &FeedContext<'_>) -> RequestStats {
+fn request_stats(feed: &Feed, seen: &FeedOverviewInputs<'_>) -> RequestStats {
     let metrics = feed.metrics();
     let total = metrics.request_count();
     let new = seen.requests.map_or(0, |before| total.saturating_sub(before));
@@ -196,12 +196,12 @@ fn request_stats(feed: &Feed, seen: &FeedContext<'_>) -> RequestStats {
         total,
         not_modified: metrics.not_modified_count(),
         bytes: metrics.bytes_sent(),
-        rate: round_to(new as f64 / seconds, 10.0),
+        rate: round_to_digits(new as f64 / seconds, 10.0),
     }
 }
 
 /// Rounds a value: further digits are of no use, and each would cause a change.
-pub fn round_to(value: f64, digits: f64) -> f64 {
+pub fn round_to_digits(value: f64, digits: f64) -> f64 {
     (value * digits).round() / digits
 }
 
@@ -228,7 +228,7 @@ fn as_time<S: Serializer>(at: &Option<UnixMillis>, serializer: S) -> Result<S::O
 #[cfg(any(test, feature = "test-support"))]
 impl FeedOverview {
     /// Returns the statistics of a feed without fetches and requests.
-    pub fn empty_for(id: FeedId) -> Self {
+    pub fn empty_overview(id: FeedId) -> Self {
         let fetches = FetchStats {
             total: 0,
             failed: 0,

@@ -84,7 +84,11 @@ impl LoadHistory {
     }
 
     /// Returns the history since `from` in steps of `minutes`, oldest first. Steps without a value are left out.
-    pub fn steps_from(&self, from: UnixMillis, minutes: i64) -> Vec<(UnixMillis, GaugeSummaries)> {
+    pub fn summaries_in_steps(
+        &self,
+        from: UnixMillis,
+        minutes: i64,
+    ) -> Vec<(UnixMillis, GaugeSummaries)> {
         let first = from.0.div_euclid(MINUTE_MS);
         let mut steps: Vec<(i64, [GaugeSum; GAUGES])> = Vec::new();
         for minute in self.minutes.iter().filter(|it| it.number >= first) {
@@ -128,12 +132,12 @@ mod tests {
             };
             steps.iter().map(one).collect()
         };
-        let by_minute = values(history.steps_from(UnixMillis(0), 1));
+        let by_minute = values(history.summaries_in_steps(UnixMillis(0), 1));
         assert_eq!(by_minute, [(10, 2.0, 3.0), (11, 5.0, 5.0), (13, 7.0, 7.0)]);
-        assert_eq!(values(history.steps_from(UnixMillis(0), 10)), [(10, 4.0, 7.0)]);
-        assert_eq!(values(history.steps_from(UnixMillis(11 * MINUTE_MS), 1)).len(), 2);
+        assert_eq!(values(history.summaries_in_steps(UnixMillis(0), 10)), [(10, 4.0, 7.0)]);
+        assert_eq!(values(history.summaries_in_steps(UnixMillis(11 * MINUTE_MS), 1)).len(), 2);
         assert_eq!(
-            history.steps_from(UnixMillis(0), 1)[0].1[3],
+            history.summaries_in_steps(UnixMillis(0), 1)[0].1[3],
             None,
             "without requests there is no latency"
         );

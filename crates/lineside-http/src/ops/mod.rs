@@ -17,12 +17,13 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use lineside_hub::{
-    BadChannel, Channel, Hub, Position, ResolveError, RoomKey, RoomState, StateSource,
+    BadChannelName, ChannelResolveError, ChannelState, ChannelStateSource, EncodedChannelName, Hub,
+    Position, RoomKey,
 };
 use lineside_ingest::KIND_EXTRA;
 use lineside_ingest::messages::encode_state_parts;
 use lineside_quality::ops_channels::{FEEDS, NODE};
-use lineside_sync::real_time::run_within;
+use lineside_sync::real_time::run_with_timeout;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -54,7 +55,7 @@ impl OpsDashboard {
     }
 
     /// Calls `read` with the load of the last week.
-    pub fn read_history<T>(&self, read: impl FnOnce(&LoadHistory) -> T) -> T {
+    pub fn with_load_history<T>(&self, read: impl FnOnce(&LoadHistory) -> T) -> T {
         read(&self.history.lock())
     }
 
@@ -73,7 +74,7 @@ impl OpsDashboard {
             }
         };
         // After a timeout the previous snapshot is returned.
-        let _: Option<()> = run_within(SNAPSHOT_TIMEOUT, seen).await;
+        let _: Option<()> = run_with_timeout(SNAPSHOT_TIMEOUT, seen).await;
         self.current_snapshot()
     }
 
@@ -84,43 +85,48 @@ impl OpsDashboard {
         }
         let board = Arc::new(board);
         let before = self.snapshot.swap(Arc::clone(&board));
-        let mut batch = hub.open_batch();
+        let mut batch = hub.open_publish_batch();
         for (key, changes) in
             [(FEEDS_KEY, board.feed_changes(&before)), (NODE_KEY, board.node_changes(&before))]
         {
             let Some(room) = hub.find_room(key) else { continue };
-            for message in lineside_ingest::messages::encode_publications(board.at, &changes) {
+            for message in
+                lineside_ingest::messages::encode_changes_as_publications(board.at, &changes)
+            {
                 batch.append_publication(&room, None, message);
             }
         }
-        batch.finish();
+        batch.finish_and_signal_listeners();
     }
 }
 
 pub const FEEDS_KEY: RoomKey = RoomKey { group: 0, kind: KIND_EXTRA, id: 0 };
 pub const NODE_KEY: RoomKey = RoomKey { group: 0, kind: KIND_EXTRA, id: 1 };
 
-impl StateSource for OpsDashboard {
-    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+impl ChannelStateSource for OpsDashboard {
+    fn resolve_channel(
+        &self,
+        channel: &EncodedChannelName,
+    ) -> Result<RoomKey, ChannelResolveError> {
         match channel.as_str() {
             FEEDS => Ok(FEEDS_KEY),
             NODE => Ok(NODE_KEY),
-            _ => Err(BadChannel::UnknownForm.into()),
+            _ => Err(BadChannelName::UnknownForm.into()),
         }
     }
 
-    fn sequence_name(&self, channel: &Channel, _: RoomKey) -> String {
+    fn sequence_name(&self, channel: &EncodedChannelName, _: RoomKey) -> String {
         channel.as_str().to_owned()
     }
 
-    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &EncodedChannelName, _: RoomKey) -> Option<Position> {
         None
     }
 
-    fn read_state(&self, _: &Channel, key: RoomKey) -> RoomState {
+    fn read_state(&self, _: &EncodedChannelName, key: RoomKey) -> ChannelState {
         let board = self.current_snapshot();
         let upserts = if key == FEEDS_KEY { board.feed_upserts() } else { board.node_upserts() };
-        RoomState { position: None, parts: encode_state_parts(board.at, &upserts) }
+        ChannelState { position: None, parts: encode_state_parts(board.at, &upserts) }
     }
 }
 

@@ -24,7 +24,7 @@ pub struct QuantileWindow {
 
 impl QuantileWindow {
     /// Returns the quantiles of the values since the previous snapshot; `None` if there are none.
-    pub fn take_quantiles<const N: usize>(
+    pub fn quantiles_since_last<const N: usize>(
         &mut self,
         snapshot: &HistogramSnapshot,
         quantiles: [f64; N],
@@ -53,18 +53,18 @@ mod tests {
     #[test]
     fn quantiles_cover_only_values_since_the_last_call() {
         let (histogram, mut window) = (Histogram::new(), QuantileWindow::default());
-        assert_eq!(window.take_quantiles(&histogram.snapshot(), [0.5]), None);
+        assert_eq!(window.quantiles_since_last(&histogram.snapshot(), [0.5]), None);
         (0..100).for_each(|_| histogram.record_duration(Duration::from_secs(1)));
-        let [median] = window.take_quantiles(&histogram.snapshot(), [0.5]).unwrap();
+        let [median] = window.quantiles_since_last(&histogram.snapshot(), [0.5]).unwrap();
         assert!(median >= Duration::from_secs(1), "{median:?}");
         for millis in 1..=100 {
             histogram.record_duration(Duration::from_millis(millis));
         }
-        let quantiles = window.take_quantiles(&histogram.snapshot(), [0.5, 0.99]).unwrap();
+        let quantiles = window.quantiles_since_last(&histogram.snapshot(), [0.5, 0.99]).unwrap();
         for (quantile, millis) in quantiles.into_iter().zip([50, 99]) {
             let true_one = Duration::from_millis(millis);
             assert!((true_one..true_one.mul_f64(1.12)).contains(&quantile), "{quantile:?}");
         }
-        assert_eq!(window.take_quantiles(&histogram.snapshot(), [0.5]), None);
+        assert_eq!(window.quantiles_since_last(&histogram.snapshot(), [0.5]), None);
     }
 }

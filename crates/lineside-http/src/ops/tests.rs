@@ -40,7 +40,7 @@ fn feeds(rng: &mut fastrand::Rng) -> Vec<FeedOverview> {
     let ids = (0..8).filter(|_| rng.u8(..4) > 0).collect::<Vec<_>>();
     let feed = |id: usize| FeedOverview {
         subscribers: rng.u64(..2),
-        ..FeedOverview::empty_for(FeedId::new(&format!("feed-{id}")).unwrap())
+        ..FeedOverview::empty_overview(FeedId::new(&format!("feed-{id}")).unwrap())
     };
     ids.into_iter().map(feed).collect()
 }
@@ -102,9 +102,10 @@ fn unchanged_values_are_not_published() {
 #[test]
 fn only_ops_feeds_and_ops_node_are_channels() {
     let ops = OpsDashboard::default();
-    let resolve = |name: &str| ops.resolve_channel(&Channel::parse_name(name).unwrap());
+    let resolve =
+        |name: &str| ops.resolve_channel(&EncodedChannelName::parse_channel_name(name).unwrap());
     assert_ne!(resolve(FEEDS).unwrap(), resolve(NODE).unwrap());
     for name in ["ops/feed", "ops/feeds/city", "feed/city"] {
-        assert_eq!(resolve(name), Err(BadChannel::UnknownForm.into()), "{name}");
+        assert_eq!(resolve(name), Err(BadChannelName::UnknownForm.into()), "{name}");
     }
 }

@@ -4,7 +4,10 @@ use std::fmt::Display;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use lineside_hub::{BadChannel, Channel, HistoryError, PresenceError, PublishError, ResolveError};
+use lineside_hub::{
+    BadChannelName, ChannelResolveError, EncodedChannelName, HistoryError, PresenceError,
+    PublishError,
+};
 use lineside_wire::codes::{self, ErrorCode};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -35,7 +38,7 @@ impl ApiError {
         Self::with_detail(&codes::BAD_REQUEST, detail)
     }
 
-    fn not_app_channel() -> Self {
+    fn not_app_channel_error() -> Self {
         Self::with_detail(&codes::PERMISSION_DENIED, "expected a channel that begins with app/")
     }
 
@@ -50,8 +53,8 @@ impl From<&ErrorCode> for ApiError {
     }
 }
 
-impl From<BadChannel> for ApiError {
-    fn from(error: BadChannel) -> Self {
+impl From<BadChannelName> for ApiError {
+    fn from(error: BadChannelName) -> Self {
         Self::bad_request(error)
     }
 }
@@ -59,7 +62,7 @@ impl From<BadChannel> for ApiError {
 impl From<PublishError> for ApiError {
     fn from(error: PublishError) -> Self {
         match error {
-            PublishError::NotApp => Self::not_app_channel(),
+            PublishError::NotApp => Self::not_app_channel_error(),
             PublishError::TooLarge => Self::bad_request(error),
             PublishError::TooManyRooms | PublishError::KeyTaken | PublishError::Stopping => {
                 (&codes::TOO_MANY_REQUESTS).into()
@@ -77,10 +80,10 @@ impl From<PresenceError> for ApiError {
 impl From<HistoryError> for ApiError {
     fn from(error: HistoryError) -> Self {
         match error {
-            HistoryError::Unresolved(ResolveError::BadChannel(error)) => error.into(),
-            HistoryError::Unresolved(ResolveError::UnknownFeed | ResolveError::UnknownItem(_)) => {
-                Self::not_app_channel()
-            }
+            HistoryError::Unresolved(ChannelResolveError::BadChannel(error)) => error.into(),
+            HistoryError::Unresolved(
+                ChannelResolveError::UnknownFeed | ChannelResolveError::UnknownItem(_),
+            ) => Self::not_app_channel_error(),
             HistoryError::HistoryDisabled => (&codes::NOT_AVAILABLE).into(),
             HistoryError::OtherEpoch => (&codes::UNRECOVERABLE_POSITION).into(),
             HistoryError::TooManyRooms => (&codes::TOO_MANY_REQUESTS).into(),
@@ -89,19 +92,19 @@ impl From<HistoryError> for ApiError {
 }
 
 /// Parses the name of an `app/` channel, the only kind that the server API may use.
-pub(super) fn parse_app_channel(name: &str) -> Result<Channel, ApiError> {
-    let channel = Channel::parse_name(name)?;
+pub(super) fn parse_app_channel(name: &str) -> Result<EncodedChannelName, ApiError> {
+    let channel = EncodedChannelName::parse_channel_name(name)?;
     if name.starts_with(lineside_hub::APP_PREFIX) {
         Ok(channel)
     } else {
-        Err(ApiError::not_app_channel())
+        Err(ApiError::not_app_channel_error())
     }
 }
 
 /// The reply of a handler.
 pub(super) type CallResult<T> = Result<Json<ApiReply<T>>, CallRefusal>;
 
-pub(super) fn wrap_result<T>(result: Result<T, ApiError>) -> CallResult<T> {
+pub(super) fn into_call_result<T>(result: Result<T, ApiError>) -> CallResult<T> {
     Ok(Json(result.into()))
 }
 

@@ -3,7 +3,7 @@
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use http::header;
-use lineside_sync::real_time::run_within;
+use lineside_sync::real_time::run_with_timeout;
 use serde::de::DeserializeOwned;
 
 use super::answer::{ApiError, CallRefusal};
@@ -24,7 +24,7 @@ impl<T: DeserializeOwned> FromRequest<App> for ApiCall<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, CallRefusal> {
         check_api_key(&request, app)?;
-        let body = run_within(limits::CALL_TIMEOUT, Bytes::from_request(request, app)).await;
+        let body = run_with_timeout(limits::CALL_TIMEOUT, Bytes::from_request(request, app)).await;
         let Some(Ok(body)) = body else {
             return Err(ApiError::bad_request("the body is too large or incomplete").into());
         };
@@ -44,7 +44,7 @@ fn check_api_key(request: &Request, app: &App) -> Result<(), Refusal> {
     let config = app.config();
     let (Some(key), Some(shown)) = (&config.api.key, shown) else { return Err(Refusal::NoKey) };
     let client = admin::client_address(app, headers, request.extensions());
-    app.admin().check_api_key(shown, key, client).map_err(|why| match why {
+    app.admin_auth().check_api_key(shown, key, client).map_err(|why| match why {
         TokenRejection::Wrong => Refusal::NoKey,
         TokenRejection::TooOften(wait) => Refusal::TooManyAttempts(wait),
     })

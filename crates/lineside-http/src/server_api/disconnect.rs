@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{ApiError, ApiReply, CallResult, wrap_result};
+use super::answer::{ApiError, ApiReply, CallResult, into_call_result};
 use super::call::ApiCall;
 use crate::app::App;
 use crate::errors::Problem;
@@ -69,14 +69,14 @@ async fn disconnect_user(
     call: ApiCall<DisconnectCall>,
 ) -> CallResult<DisconnectResult> {
     let ApiCall(call) = call;
-    wrap_result(call.validate_call().map(|(user, order)| {
+    into_call_result(call.into_disconnect_order().map(|(user, order)| {
         app.hub().disconnect_user(&user, order);
         DisconnectResult {}
     }))
 }
 
 impl DisconnectCall {
-    fn validate_call(self) -> Result<(String, DisconnectOrder), ApiError> {
+    fn into_disconnect_order(self) -> Result<(String, DisconnectOrder), ApiError> {
         let (code, reason) = match self.disconnect {
             Some(DisconnectReason { code, reason }) => (code, reason),
             None => (FORCED.0, FORCED.1.to_owned()),

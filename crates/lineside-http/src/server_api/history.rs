@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{ApiError, ApiReply, CallResult, parse_app_channel, wrap_result};
+use super::answer::{ApiError, ApiReply, CallResult, into_call_result, parse_app_channel};
 use super::call::ApiCall;
 use super::presence::ClientInfo;
 use crate::app::App;
@@ -98,7 +98,7 @@ async fn get_history(
     call: ApiCall<HistoryCall>,
 ) -> CallResult<HistoryResult> {
     let ApiCall(HistoryCall { channel, limit, since, reverse }) = call;
-    wrap_result(parse_app_channel(&channel).and_then(|channel| {
+    into_call_result(parse_app_channel(&channel).and_then(|channel| {
         let since = since.map(ChannelPosition::parse_position).transpose()?;
         // A negative limit means all.
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{ApiError, ApiReply, CallResult, parse_app_channel, wrap_result};
+use super::answer::{ApiError, ApiReply, CallResult, into_call_result, parse_app_channel};
 use super::call::ApiCall;
 use crate::app::App;
 use crate::errors::Problem;
@@ -100,7 +100,7 @@ async fn get_presence(
 ) -> CallResult<PresenceResult> {
     let ApiCall(PresenceCall { channel, limit, from }) = call;
     let limit = limit.unwrap_or(MEMBERS_MAX).clamp(1, MEMBERS_MAX);
-    wrap_result(parse_app_channel(&channel).and_then(|channel| {
+    into_call_result(parse_app_channel(&channel).and_then(|channel| {
         let page = app.hub().presence_page(&channel, from, limit).map_err(ApiError::from)?;
         let client = |member: &Arc<PresenceMember>| ((*member.client).into(), (&**member).into());
         let presence = page.members.iter().map(client).collect();
@@ -121,7 +121,7 @@ async fn get_presence_stats(
     call: ApiCall<PresenceStatsCall>,
 ) -> CallResult<PresenceStatsResult> {
     let ApiCall(PresenceStatsCall { channel }) = call;
-    wrap_result(parse_app_channel(&channel).and_then(|channel| {
+    into_call_result(parse_app_channel(&channel).and_then(|channel| {
         let stats = app.hub().presence_stats(&channel).map_err(ApiError::from)?;
         Ok(PresenceStatsResult { num_clients: stats.clients, num_users: stats.users })
     }))

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{ApiError, ApiReply, CallResult, parse_app_channel, wrap_result};
+use super::answer::{ApiError, ApiReply, CallResult, into_call_result, parse_app_channel};
 use super::call::ApiCall;
 use crate::app::App;
 use crate::errors::Problem;
@@ -120,8 +120,8 @@ struct ValidPublication {
 )]
 async fn publish(State(app): State<App>, call: ApiCall<PublishCall>) -> CallResult<PublishResult> {
     let (channel, content) = call.0.apart();
-    wrap_result(content.validate_content().and_then(|publication| {
-        publish_into(&app, &mut app.hub().open_batch(), &channel, &publication)
+    into_call_result(content.validate_content().and_then(|publication| {
+        publish_to_channel(&app, &mut app.hub().open_publish_batch(), &channel, &publication)
     }))
 }
 
@@ -140,17 +140,17 @@ async fn broadcast(
     let (channels, content) = call.0.apart();
     if channels.is_empty() || channels.len() > CHANNELS_MAX {
         let expected = format!("channels: expected 1 to {CHANNELS_MAX}");
-        return wrap_result(Err(ApiError::bad_request(expected)));
+        return into_call_result(Err(ApiError::bad_request(expected)));
     }
-    wrap_result(content.validate_content().map(|publication| {
-        let mut batch = app.hub().open_batch();
+    into_call_result(content.validate_content().map(|publication| {
+        let mut batch = app.hub().open_publish_batch();
         let mut publish =
-            |channel: &String| publish_into(&app, &mut batch, channel, &publication).into();
+            |channel: &String| publish_to_channel(&app, &mut batch, channel, &publication).into();
         BroadcastResult { responses: channels.iter().map(&mut publish).collect() }
     }))
 }
 
-fn publish_into(
+fn publish_to_channel(
     app: &App,
     batch: &mut PublishBatch<'_>,
     channel: &str,
@@ -168,7 +168,7 @@ fn publish_into(
         publish()
     } else {
         let key = (channel.into(), publication.key.clone());
-        app.idempotency_cache().0.load_blocking(key, publish)
+        app.idempotency_cache().0.get_or_load_blocking(key, publish)
     };
     Ok(PublishResult { place: publish_result? })
 }
@@ -187,11 +187,11 @@ impl PublishContent {
         let data = match (self.data, self.b64data.as_deref()) {
             (_, Some(text)) if !text.is_empty() => {
                 let decoded = STANDARD.decode(text).ok();
-                decoded.and_then(json::to_single_line).ok_or_else(|| {
+                decoded.and_then(json::json_to_single_line).ok_or_else(|| {
                     ApiError::bad_request("b64data: expected JSON, encoded as base64")
                 })?
             }
-            (Some(data), _) => json::raw_to_single_line(&data),
+            (Some(data), _) => json::raw_json_to_single_line(&data),
             (None, _) => return Err(ApiError::bad_request("data is missing")),
         };
         let tag = |(name, value): (String, String)| (name.into(), value.into());

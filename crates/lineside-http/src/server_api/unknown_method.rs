@@ -4,10 +4,10 @@
 use lineside_wire::codes;
 use serde_json::Value;
 
-use super::answer::{ApiError, CallResult, wrap_result};
+use super::answer::{ApiError, CallResult, into_call_result};
 use super::call::ApiCall;
 
 /// Refuses an unknown method as Centrifugo does, so that its client libraries report an API error.
 pub(super) async fn refuse_method(_: ApiCall<Value>) -> CallResult<()> {
-    wrap_result(Err(ApiError::from(&codes::METHOD_NOT_FOUND)))
+    into_call_result(Err(ApiError::from(&codes::METHOD_NOT_FOUND)))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lineside_config::FileStamp;
 use lineside_quality::context::ServerContext;
-use lineside_sync::real_time::sleep_for;
+use lineside_sync::real_time::sleep_real_time;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::LiveSettings;
@@ -31,7 +31,7 @@ pub async fn watch_config_files(settings: Arc<LiveSettings>, context: ServerCont
     let mut seen = read_stamps(watched.clone()).await;
     loop {
         let is_reload_requested = tokio::select! {
-            () = sleep_for(INTERVAL) => false,
+            () = sleep_real_time(INTERVAL) => false,
             () = wait_for_hangup(&mut hangup) => true,
             () = context.shutdown().wait_until_draining() => return,
         };

@@ -5,7 +5,10 @@ use lineside_config::{Config, LimitsConfig, RetentionConfig, ServerConfig};
 
 /// Returns the configuration in force after `next` was read, and the changed keys that wait for the next start. All
 /// fields are listed, so that a new one must be assigned to a group.
-pub(super) fn defer_restart_keys(now: &Config, mut next: Config) -> (Config, Vec<&'static str>) {
+pub(super) fn split_off_restart_keys(
+    now: &Config,
+    mut next: Config,
+) -> (Config, Vec<&'static str>) {
     let mut waiting = DeferredKeys::default();
     let Config {
         server,
@@ -27,13 +30,13 @@ pub(super) fn defer_restart_keys(now: &Config, mut next: Config) -> (Config, Vec
         smtp: _,
         source: _,
     } = &mut next;
-    waiting.defer_server(server, &now.server);
-    waiting.defer_limits(limits, &now.limits);
-    waiting.defer_key("token", token, &now.token);
-    waiting.defer_key("admin", admin, &now.admin);
-    waiting.defer_key("namespace", namespaces, &now.namespaces);
-    waiting.defer_retention(retention, &now.retention);
-    waiting.defer_key("validation", validation, &now.validation);
+    waiting.defer_server_keys(server, &now.server);
+    waiting.defer_limits_keys(limits, &now.limits);
+    waiting.defer_if_changed("token", token, &now.token);
+    waiting.defer_if_changed("admin", admin, &now.admin);
+    waiting.defer_if_changed("namespace", namespaces, &now.namespaces);
+    waiting.defer_retention_keys(retention, &now.retention);
+    waiting.defer_if_changed("validation", validation, &now.validation);
     (next, waiting.0)
 }
 
@@ -43,14 +46,14 @@ struct DeferredKeys(Vec<&'static str>);
 
 impl DeferredKeys {
     /// Resets a value to the current one, and notes its key if they differ.
-    fn defer_key<T: Clone + PartialEq>(&mut self, key: &'static str, next: &mut T, now: &T) {
+    fn defer_if_changed<T: Clone + PartialEq>(&mut self, key: &'static str, next: &mut T, now: &T) {
         if next != now {
             next.clone_from(now);
             self.0.push(key);
         }
     }
 
-    fn defer_server(&mut self, next: &mut ServerConfig, now: &ServerConfig) {
+    fn defer_server_keys(&mut self, next: &mut ServerConfig, now: &ServerConfig) {
         let ServerConfig {
             listen,
             trusted_proxies,
@@ -63,15 +66,15 @@ impl DeferredKeys {
             allow_private_subscribers: _,
             cross_origin: _,
         } = next;
-        self.defer_key("server.listen", listen, &now.listen);
-        self.defer_key("server.trusted_proxies", trusted_proxies, &now.trusted_proxies);
-        self.defer_key("server.data_dir", data_dir, &now.data_dir);
-        self.defer_key("server.drain", drain, &now.drain);
-        self.defer_key("server.user_agent", user_agent, &now.user_agent);
-        self.defer_key("server.tls", tls, &now.tls);
+        self.defer_if_changed("server.listen", listen, &now.listen);
+        self.defer_if_changed("server.trusted_proxies", trusted_proxies, &now.trusted_proxies);
+        self.defer_if_changed("server.data_dir", data_dir, &now.data_dir);
+        self.defer_if_changed("server.drain", drain, &now.drain);
+        self.defer_if_changed("server.user_agent", user_agent, &now.user_agent);
+        self.defer_if_changed("server.tls", tls, &now.tls);
     }
 
-    fn defer_limits(&mut self, next: &mut LimitsConfig, now: &LimitsConfig) {
+    fn defer_limits_keys(&mut self, next: &mut LimitsConfig, now: &LimitsConfig) {
         let LimitsConfig {
             connections,
             connections_per_address,
@@ -83,28 +86,32 @@ impl DeferredKeys {
             send_timeout,
             load_memory,
         } = next;
-        self.defer_key("limits.connections", connections, &now.connections);
+        self.defer_if_changed("limits.connections", connections, &now.connections);
         let (per_address, current_limit) = (connections_per_address, &now.connections_per_address);
-        self.defer_key("limits.connections_per_address", per_address, current_limit);
-        self.defer_key("limits.channel_log_bytes", channel_log_bytes, &now.channel_log_bytes);
-        self.defer_key("limits.total_bytes", total_bytes, &now.total_bytes);
-        self.defer_key(
+        self.defer_if_changed("limits.connections_per_address", per_address, current_limit);
+        self.defer_if_changed(
+            "limits.channel_log_bytes",
+            channel_log_bytes,
+            &now.channel_log_bytes,
+        );
+        self.defer_if_changed("limits.total_bytes", total_bytes, &now.total_bytes);
+        self.defer_if_changed(
             "limits.channels_per_session",
             channels_per_session,
             &now.channels_per_session,
         );
-        self.defer_key("limits.max_message_size", max_message_size, &now.max_message_size);
-        self.defer_key("limits.unsent_bytes", unsent_bytes, &now.unsent_bytes);
-        self.defer_key("limits.send_timeout", send_timeout, &now.send_timeout);
-        self.defer_key("limits.load_memory", load_memory, &now.load_memory);
+        self.defer_if_changed("limits.max_message_size", max_message_size, &now.max_message_size);
+        self.defer_if_changed("limits.unsent_bytes", unsent_bytes, &now.unsent_bytes);
+        self.defer_if_changed("limits.send_timeout", send_timeout, &now.send_timeout);
+        self.defer_if_changed("limits.load_memory", load_memory, &now.load_memory);
     }
 
-    fn defer_retention(&mut self, next: &mut RetentionConfig, now: &RetentionConfig) {
+    fn defer_retention_keys(&mut self, next: &mut RetentionConfig, now: &RetentionConfig) {
         let RetentionConfig { availability, versions, versions_age, reports } = next;
-        self.defer_key("retention.availability", availability, &now.availability);
-        self.defer_key("retention.versions", versions, &now.versions);
-        self.defer_key("retention.versions_age", versions_age, &now.versions_age);
-        self.defer_key("retention.reports", reports, &now.reports);
+        self.defer_if_changed("retention.availability", availability, &now.availability);
+        self.defer_if_changed("retention.versions", versions, &now.versions);
+        self.defer_if_changed("retention.versions_age", versions_age, &now.versions_age);
+        self.defer_if_changed("retention.reports", reports, &now.reports);
     }
 }
 
@@ -122,7 +129,7 @@ mod tests {
 
     #[track_caller]
     fn check(next: &str, waits: &[&str]) -> Config {
-        let (in_force, waiting) = defer_restart_keys(&parse(NOW), parse(next));
+        let (in_force, waiting) = split_off_restart_keys(&parse(NOW), parse(next));
         assert_eq!(waiting, waits, "{next}");
         in_force
     }

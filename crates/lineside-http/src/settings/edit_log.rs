@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lineside_config::overrides::{FeedOverride, FeedOverrides};
 use lineside_ingest::{FeedId, Secret};
-use lineside_store::{NumberedEdit, OverrideEdit, Store};
+use lineside_store::{FeedOverrideEdit, NumberedOverrideEdit, Store};
 use parking_lot::Mutex;
 
 /// Maximum number of edits in memory.
@@ -16,7 +16,7 @@ pub enum EditLog {
     /// A history that survives a restart.
     Stored(Arc<Store>),
     /// A history that is lost at a restart, oldest first.
-    InMemory(Mutex<Vec<NumberedEdit>>),
+    InMemory(Mutex<Vec<NumberedOverrideEdit>>),
 }
 
 /// The history cannot be read or written; the text is the reason.
@@ -24,7 +24,9 @@ pub enum EditLog {
 #[error("{0}")]
 pub struct EditLogError(String);
 
-pub fn before_and_after(edit: &OverrideEdit) -> (Option<FeedOverride>, Option<FeedOverride>) {
+pub fn parse_before_and_after(
+    edit: &FeedOverrideEdit,
+) -> (Option<FeedOverride>, Option<FeedOverride>) {
     let read = |text: &Option<Secret>| FeedOverride::parse(text.as_ref()?.reveal());
     (read(&edit.before), read(&edit.after))
 }
@@ -48,7 +50,7 @@ impl EditLog {
     /// Returns an error if they cannot be read.
     pub fn load_overrides(&self) -> Result<FeedOverrides, EditLogError> {
         let Self::Stored(store) = self else { return Ok(FeedOverrides::new()) };
-        let all = store.list_overrides().map_err(|error| EditLogError(error.to_string()))?;
+        let all = store.list_feed_overrides().map_err(|error| EditLogError(error.to_string()))?;
         let read = all.into_iter().filter_map(|(id, text)| {
             let feed_override = FeedOverride::parse(text.reveal());
             if feed_override.is_none() {
@@ -63,10 +65,10 @@ impl EditLog {
     ///
     /// # Errors
     /// Returns an error if the disk write fails.
-    pub fn record_edit(&self, edit: OverrideEdit) -> Result<i64, EditLogError> {
+    pub fn record_edit(&self, edit: FeedOverrideEdit) -> Result<i64, EditLogError> {
         match self {
             Self::Stored(store) => {
-                store.commit_edit(&edit).map_err(|error| EditLogError(error.to_string()))
+                store.save_override_edit(&edit).map_err(|error| EditLogError(error.to_string()))
             }
             Self::InMemory(edits) => {
                 let mut edits = edits.lock();
@@ -87,11 +89,11 @@ impl EditLog {
         &self,
         feed: &FeedId,
         limit: usize,
-    ) -> Result<Vec<NumberedEdit>, EditLogError> {
+    ) -> Result<Vec<NumberedOverrideEdit>, EditLogError> {
         match self {
-            Self::Stored(store) => {
-                store.list_edits(feed, limit).map_err(|error| EditLogError(error.to_string()))
-            }
+            Self::Stored(store) => store
+                .list_edits_of_feed(feed, limit)
+                .map_err(|error| EditLogError(error.to_string())),
             Self::InMemory(edits) => {
                 let edits = edits.lock();
                 let newest = edits.iter().rev().filter(|(_, edit)| edit.feed == *feed);
@@ -108,11 +110,11 @@ impl EditLog {
         &self,
         before: i64,
         limit: usize,
-    ) -> Result<Vec<NumberedEdit>, EditLogError> {
+    ) -> Result<Vec<NumberedOverrideEdit>, EditLogError> {
         match self {
-            Self::Stored(store) => {
-                store.list_all_edits(before, limit).map_err(|error| EditLogError(error.to_string()))
-            }
+            Self::Stored(store) => store
+                .list_edits_of_all_feeds(before, limit)
+                .map_err(|error| EditLogError(error.to_string())),
             Self::InMemory(edits) => {
                 let edits = edits.lock();
                 let earlier = edits.iter().rev().filter(|(number, _)| *number < before);
@@ -129,14 +131,14 @@ impl EditLog {
         &self,
         feed: &FeedId,
         number: i64,
-    ) -> Result<Option<NumberedEdit>, EditLogError> {
+    ) -> Result<Option<NumberedOverrideEdit>, EditLogError> {
         match self {
-            Self::Stored(store) => {
-                store.find_edit(feed, number).map_err(|error| EditLogError(error.to_string()))
-            }
+            Self::Stored(store) => store
+                .find_edit_by_number(feed, number)
+                .map_err(|error| EditLogError(error.to_string())),
             Self::InMemory(edits) => {
                 let edits = edits.lock();
-                let is_match = |it: &&NumberedEdit| it.0 == number && it.1.feed == *feed;
+                let is_match = |it: &&NumberedOverrideEdit| it.0 == number && it.1.feed == *feed;
                 Ok(edits.iter().find(is_match).cloned())
             }
         }

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use lineside_config::overrides::FeedOverride;
-use lineside_store::NumberedEdit;
+use lineside_store::NumberedOverrideEdit;
 
-use crate::settings::edit_log::before_and_after;
+use crate::settings::edit_log::parse_before_and_after;
 
 /// A later change of a part that an edit changed, so that the edit cannot be undone alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl OverridePart {
         }
     }
 
-    fn is_same(&self, one: &FeedOverride, other: &FeedOverride) -> bool {
+    fn is_part_same(&self, one: &FeedOverride, other: &FeedOverride) -> bool {
         match self {
             Self::Added => one.added == other.added,
             Self::Removed => one.removed == other.removed,
@@ -44,7 +44,7 @@ impl OverridePart {
         }
     }
 
-    fn copy_value(&self, from: &FeedOverride, to: &mut FeedOverride) {
+    fn copy_part(&self, from: &FeedOverride, to: &mut FeedOverride) {
         match self {
             Self::Added => to.added = from.added,
             Self::Removed => to.removed = from.removed,
@@ -63,7 +63,7 @@ fn changed_parts(before: &FeedOverride, after: &FeedOverride) -> BTreeSet<Overri
     let keys = keys.into_iter().map(|key| OverridePart::Key(key.clone()));
     let parts =
         [OverridePart::Added, OverridePart::Removed, OverridePart::Paused].into_iter().chain(keys);
-    parts.filter(|part| !part.is_same(before, after)).collect()
+    parts.filter(|part| !part.is_part_same(before, after)).collect()
 }
 
 /// Returns the override of a feed without one of its edits. `now` is the present override; `edits` are edits of the
@@ -74,13 +74,13 @@ fn changed_parts(before: &FeedOverride, after: &FeedOverride) -> BTreeSet<Overri
 ///
 /// # Errors
 /// Returns the part that was changed again, and the edit that did so.
-pub fn undo_edit(
-    edit: &NumberedEdit,
+pub fn override_without_edit(
+    edit: &NumberedOverrideEdit,
     now: Option<&FeedOverride>,
-    edits: &[NumberedEdit],
+    edits: &[NumberedOverrideEdit],
 ) -> Result<Option<FeedOverride>, UndoConflict> {
     let (number, edit) = edit;
-    let (before, after) = before_and_after(edit);
+    let (before, after) = parse_before_and_after(edit);
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     let now = now.cloned().unwrap_or_default();
     let touched = changed_parts(&before, &after);
@@ -93,7 +93,7 @@ pub fn undo_edit(
             .iter()
             .filter(|(n, later)| n > number && later.feed == edit.feed)
             .filter(|(_, later)| {
-                let (before, after) = before_and_after(later);
+                let (before, after) = parse_before_and_after(later);
                 let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
                 changed_parts(&before, &after).contains(part)
             })
@@ -103,15 +103,18 @@ pub fn undo_edit(
     }
     let mut next = now;
     for part in &touched {
-        part.copy_value(&before, &mut next);
+        part.copy_part(&before, &mut next);
     }
     Ok(next.none_if_empty())
 }
 
 /// Returns the override of a feed with all parts that an edit changed reset to their values before it, even if later
 /// edits changed them again. An edit that added or removed a feed which no file has is reverted as a whole.
-pub fn restore_before(edit: &NumberedEdit, now: Option<&FeedOverride>) -> Option<FeedOverride> {
-    let (before, after) = before_and_after(&edit.1);
+pub fn override_restored_before_edit(
+    edit: &NumberedOverrideEdit,
+    now: Option<&FeedOverride>,
+) -> Option<FeedOverride> {
+    let (before, after) = parse_before_and_after(&edit.1);
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     let touched = changed_parts(&before, &after);
     if touched.contains(&OverridePart::Added) {
@@ -119,7 +122,7 @@ pub fn restore_before(edit: &NumberedEdit, now: Option<&FeedOverride>) -> Option
     }
     let mut next = now.cloned().unwrap_or_default();
     for part in &touched {
-        part.copy_value(&before, &mut next);
+        part.copy_part(&before, &mut next);
     }
     next.none_if_empty()
 }
@@ -127,15 +130,15 @@ pub fn restore_before(edit: &NumberedEdit, now: Option<&FeedOverride>) -> Option
 #[cfg(test)]
 mod tests {
     use lineside_ingest::{FeedId, Secret};
-    use lineside_store::OverrideEdit;
+    use lineside_store::FeedOverrideEdit;
     use lineside_sync::UnixMillis;
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn edit(n: i64, before: &Value, after: &Value) -> NumberedEdit {
+    fn edit(n: i64, before: &Value, after: &Value) -> NumberedOverrideEdit {
         let text = |over: &Value| (!over.is_null()).then(|| Secret::new(over.to_string()));
-        let edit = OverrideEdit {
+        let edit = FeedOverrideEdit {
             feed: FeedId::new("a").unwrap(),
             at: UnixMillis(n),
             who: "admin".to_owned(),
@@ -156,7 +159,8 @@ mod tests {
         let first = edit(1, &json!(null), &json!({"keys": {"poll": "30s", "name": "A"}}));
         let now = json!({"keys": {"poll": "30s", "name": "A", "ttl": "5s"}, "paused": true});
         let later = edit(2, &json!({"keys": {"poll": "30s", "name": "A"}}), &now);
-        let undone = undo_edit(&first, override_from(&now).as_ref(), &[later, first.clone()]);
+        let undone =
+            override_without_edit(&first, override_from(&now).as_ref(), &[later, first.clone()]);
         assert_eq!(undone, Ok(override_from(&json!({"keys": {"ttl": "5s"}, "paused": true}))));
     }
 
@@ -166,7 +170,8 @@ mod tests {
         let two = json!({"keys": {"poll": "40s"}});
         let three = json!({"keys": {"poll": "40s", "name": "A"}});
         let edits = [edit(3, &two, &three), edit(2, &one, &two), edit(1, &json!(null), &one)];
-        let undo = |n: usize| undo_edit(&edits[n], override_from(&three).as_ref(), &edits);
+        let undo =
+            |n: usize| override_without_edit(&edits[n], override_from(&three).as_ref(), &edits);
         assert_eq!(undo(2), Err(UndoConflict { part: "poll".to_owned(), edit_number: Some(2) }));
         assert_eq!(undo(1), Ok(override_from(&json!({"keys": {"poll": "30s", "name": "A"}}))));
         assert_eq!(undo(0), Ok(override_from(&two)));
@@ -176,16 +181,25 @@ mod tests {
     fn the_values_before_an_edit_are_restored_over_later_ones() {
         let (one, two) = (json!({"keys": {"poll": "30s"}}), json!({"keys": {"poll": "40s"}}));
         let three = json!({"keys": {"poll": "50s", "name": "A"}});
-        let restored = restore_before(&edit(2, &one, &two), override_from(&three).as_ref());
+        let restored =
+            override_restored_before_edit(&edit(2, &one, &two), override_from(&three).as_ref());
         assert_eq!(restored, override_from(&json!({"keys": {"poll": "30s", "name": "A"}})));
-        let restored = restore_before(&edit(1, &json!(null), &one), override_from(&three).as_ref());
+        let restored = override_restored_before_edit(
+            &edit(1, &json!(null), &one),
+            override_from(&three).as_ref(),
+        );
         assert_eq!(restored, override_from(&json!({"keys": {"name": "A"}})));
         let added = json!({"added": true, "keys": {"url": "https://a.example/"}});
         let named = json!({"added": true, "keys": {"url": "https://a.example/", "name": "A"}});
-        let restored =
-            restore_before(&edit(1, &json!(null), &added), override_from(&named).as_ref());
+        let restored = override_restored_before_edit(
+            &edit(1, &json!(null), &added),
+            override_from(&named).as_ref(),
+        );
         assert_eq!(restored, None, "the feed is removed");
-        assert_eq!(restore_before(&edit(3, &named, &json!(null)), None), override_from(&named));
+        assert_eq!(
+            override_restored_before_edit(&edit(3, &named, &json!(null)), None),
+            override_from(&named)
+        );
     }
 
     #[test]
@@ -193,7 +207,8 @@ mod tests {
         let added = json!({"added": true, "keys": {"url": "https://a.example/"}});
         let named = json!({"added": true, "keys": {"url": "https://a.example/", "name": "A"}});
         let edits = [edit(2, &added, &named), edit(1, &json!(null), &added)];
-        let undo = |now: &Value| undo_edit(&edits[1], override_from(now).as_ref(), &edits);
+        let undo =
+            |now: &Value| override_without_edit(&edits[1], override_from(now).as_ref(), &edits);
         assert_eq!(
             undo(&named),
             Err(UndoConflict { part: "name".to_owned(), edit_number: Some(2) })
@@ -205,6 +220,6 @@ mod tests {
     fn undoing_a_removal_restores_the_feed() {
         let added = json!({"added": true, "keys": {"url": "https://a.example/"}});
         let removed = edit(2, &added, &json!(null));
-        assert_eq!(undo_edit(&removed, None, &[]), Ok(override_from(&added)));
+        assert_eq!(override_without_edit(&removed, None, &[]), Ok(override_from(&added)));
     }
 }

@@ -10,10 +10,12 @@ use lineside_config::overrides::{
 };
 use lineside_ingest::{ConfigChange, FeedConfig, FeedId, PollingStopped, Secret};
 use lineside_quality::context::ServerContext;
-use lineside_store::{NumberedEdit, OverrideEdit};
+use lineside_store::{FeedOverrideEdit, NumberedOverrideEdit};
 
 use super::LiveSettings;
-use crate::settings::edit_undo::{UndoConflict, restore_before, undo_edit};
+use crate::settings::edit_undo::{
+    UndoConflict, override_restored_before_edit, override_without_edit,
+};
 
 /// Maximum number of overrides: each is applied whenever the configuration is read.
 const OVERRIDES_MAX: usize = 10_000;
@@ -66,7 +68,7 @@ impl EditAction {
     }
 
     /// Returns true if the edit changes the requests to the feed's source.
-    pub fn changes_requests(&self) -> bool {
+    pub fn changes_source_requests(&self) -> bool {
         match self {
             Self::Add(_) => true,
             Self::Change(keys) => REQUEST_KEYS.iter().any(|key| keys.contains_key(*key)),
@@ -146,16 +148,16 @@ impl LiveSettings {
             }
             let planned = this.plan_edit(&context, &id, &action).await?;
             if only_try {
-                Ok(planned.into_dry_run())
+                Ok(planned.into_dry_run_outcome())
             } else {
-                this.apply_plan(&context, id, action, planned).await
+                this.apply_edit_plan(&context, id, action, planned).await
             }
         });
         work.await.map_err(|_| EditError::NotRecorded)?
     }
 
     /// Returns the override of a feed, and true if the file has the feed.
-    pub fn find_override(&self, id: &FeedId) -> (Option<FeedOverride>, bool) {
+    pub fn find_feed_override(&self, id: &FeedId) -> (Option<FeedOverride>, bool) {
         let in_file = self.current_config().feeds.iter().any(|feed| feed.id == *id);
         (self.overrides.load().get(id).cloned(), in_file)
     }
@@ -169,10 +171,10 @@ impl LiveSettings {
     ///
     /// # Errors
     /// Returns an error if they cannot be read.
-    pub async fn feed_history(
+    pub async fn list_feed_edits(
         self: &Arc<Self>,
         id: FeedId,
-    ) -> Result<Vec<NumberedEdit>, EditError> {
+    ) -> Result<Vec<NumberedOverrideEdit>, EditError> {
         let this = Arc::clone(self);
         let read = move || this.log.list_edits(&id, HISTORY_SHOWN);
         let read = tokio::task::spawn_blocking(read).await;
@@ -183,10 +185,10 @@ impl LiveSettings {
     ///
     /// # Errors
     /// Returns an error if they cannot be read.
-    pub async fn history_before(
+    pub async fn list_edits_before(
         self: &Arc<Self>,
         before: i64,
-    ) -> Result<Vec<NumberedEdit>, EditError> {
+    ) -> Result<Vec<NumberedOverrideEdit>, EditError> {
         let this = Arc::clone(self);
         let read = move || this.log.list_all_edits(before, HISTORY_SHOWN);
         let read = tokio::task::spawn_blocking(read).await;
@@ -206,7 +208,7 @@ impl LiveSettings {
         let known = context.ingest().find_feed(id.as_str());
         let after = match action {
             EditAction::Undo { number, overwrites } => {
-                self.without_edit(id, (*number, *overwrites), before.as_ref()).await?
+                self.compute_undone_override(id, (*number, *overwrites), before.as_ref()).await?
             }
             _ => override_after(
                 action,
@@ -238,11 +240,11 @@ impl LiveSettings {
                 None => EditError::BadKeys(vec![fault]),
             }
         })?;
-        let changed = context.ingest().preview_change(feeds.clone());
+        let changed = context.ingest().preview_config_change(feeds.clone());
         let becomes = feeds.iter().find(|feed| feed.id == *id);
         let mut all = diff_feeds(known.as_ref().map(|feed| feed.config()), becomes);
         if becomes.is_some() {
-            add_recorded(&mut all, before.as_ref(), after.as_ref());
+            add_history_only_differences(&mut all, before.as_ref(), after.as_ref());
         }
         let in_file = base.is_some();
         let becomes = becomes.cloned().map(Box::new);
@@ -260,7 +262,7 @@ impl LiveSettings {
 
     /// Returns all errors that these keys would have in a new feed, or as an override of the feed with this id. Changes
     /// nothing.
-    pub fn find_key_faults(&self, id: Option<&FeedId>, keys: &FeedKeys) -> Vec<OverrideKeyError> {
+    pub fn find_key_errors(&self, id: Option<&FeedId>, keys: &FeedKeys) -> Vec<OverrideKeyError> {
         let file = self.current_config();
         let overrides = self.overrides.load();
         let feeds = apply_overrides(&file.feeds, &file.converters, &overrides);
@@ -289,7 +291,7 @@ impl LiveSettings {
         }
     }
 
-    async fn without_edit(
+    async fn compute_undone_override(
         self: &Arc<Self>,
         id: &FeedId,
         (number, overwrites): (i64, bool),
@@ -305,22 +307,22 @@ impl LiveSettings {
         let (found, edits) = found.ok().and_then(Result::ok).ok_or(EditError::NotRecorded)?;
         let edit = found.ok_or(EditError::UnknownEdit)?;
         if overwrites {
-            return Ok(restore_before(&edit, now));
+            return Ok(override_restored_before_edit(&edit, now));
         }
-        undo_edit(&edit, now, &edits).map_err(EditError::ChangedSince)
+        override_without_edit(&edit, now, &edits).map_err(EditError::ChangedSince)
     }
 
     /// Returns the feed of an edit.
     ///
     /// # Errors
     /// Returns an error if there is no such edit, or it cannot be read.
-    pub async fn find_edited_feed(self: &Arc<Self>, number: i64) -> Result<FeedId, EditError> {
-        let newest = self.history_before(number.saturating_add(1)).await?;
+    pub async fn find_feed_of_edit(self: &Arc<Self>, number: i64) -> Result<FeedId, EditError> {
+        let newest = self.list_edits_before(number.saturating_add(1)).await?;
         let found = newest.into_iter().next().filter(|(n, _)| *n == number);
         found.map(|(_, edit)| edit.feed).ok_or(EditError::UnknownEdit)
     }
 
-    async fn apply_plan(
+    async fn apply_edit_plan(
         self: &Arc<Self>,
         context: &ServerContext,
         id: FeedId,
@@ -330,9 +332,9 @@ impl LiveSettings {
         let text = |feed_override: &Option<FeedOverride>| {
             feed_override.as_ref().map(|feed_override| Secret::new(feed_override.to_json_text()))
         };
-        let edit = OverrideEdit {
+        let edit = FeedOverrideEdit {
             feed: id.clone(),
-            at: context.now(),
+            at: context.wall_time_now(),
             who: "admin".to_owned(),
             what: action.action_name().to_owned(),
             before: text(&plan.before),
@@ -352,7 +354,7 @@ impl LiveSettings {
         self.overrides.store(Arc::new(std::mem::take(&mut plan.new_overrides)));
         tracing::info!(feed = %id, what = action.action_name(), number, "an admin changed a feed");
         let feeds = std::mem::take(&mut plan.feeds);
-        let changed = context.ingest().apply_change(feeds).await;
+        let changed = context.ingest().apply_feed_configs(feeds).await;
         let changed = changed.map_err(|PollingStopped| match self.persists_edits() {
             true => EditError::OnlyRecorded(number),
             false => EditError::Stopping,
@@ -382,7 +384,7 @@ struct EditPlan {
 }
 
 impl EditPlan {
-    fn into_dry_run(self) -> EditOutcome {
+    fn into_dry_run_outcome(self) -> EditOutcome {
         let Self { change, after, is_in_file, differences, new_config, .. } = self;
         EditOutcome {
             number: None,
@@ -397,7 +399,7 @@ impl EditPlan {
 
 /// Adds the keys that the history lists for an edit although their effective values stay, such as one set to its
 /// default.
-fn add_recorded(
+fn add_history_only_differences(
     all: &mut Vec<KeyDifference>,
     before: Option<&FeedOverride>,
     after: Option<&FeedOverride>,

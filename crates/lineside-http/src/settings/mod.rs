@@ -32,7 +32,7 @@ use crate::settings::edit_log::EditLog;
 #[derive(Debug)]
 pub struct LiveSettings {
     config: Arc<ArcSwap<Config>>,
-    state: ArcSwap<SettingsState>,
+    state: ArcSwap<ConfigReloadState>,
     /// The overrides of the file's feeds.
     overrides: ArcSwap<FeedOverrides>,
     log: EditLog,
@@ -44,7 +44,7 @@ pub struct LiveSettings {
 
 /// The relation between the configuration file and the configuration in force.
 #[derive(Debug, Clone)]
-pub struct SettingsState {
+pub struct ConfigReloadState {
     /// Time of the last successful read.
     pub read_at: UnixMillis,
     /// The rejection of the current file, if it is invalid; then an older configuration is in force.
@@ -79,7 +79,7 @@ impl LiveSettings {
         let loaded =
             tokio::task::spawn_blocking(load).await.context("a task of the start crashed")?;
         let (log, overrides) = loaded.context("the overrides of the feeds cannot be read")?;
-        let state = SettingsState { read_at: now, rejected: None, deferred_keys: Vec::new() };
+        let state = ConfigReloadState { read_at: now, rejected: None, deferred_keys: Vec::new() };
         Ok(Self {
             config: Arc::new(ArcSwap::from_pointee(config)),
             state: ArcSwap::from_pointee(state),
@@ -108,7 +108,7 @@ impl LiveSettings {
     }
 
     /// Returns the relation between the file and the configuration in force.
-    pub fn reload_state(&self) -> Arc<SettingsState> {
+    pub fn reload_state(&self) -> Arc<ConfigReloadState> {
         self.state.load_full()
     }
 
@@ -142,7 +142,7 @@ impl LiveSettings {
         let read = tokio::task::spawn_blocking(read).await;
         match read {
             Ok(Ok(config)) => self.accept_config(context, &before, config).await,
-            Ok(Err(errors)) => self.reject_config(&errors, context.now()),
+            Ok(Err(errors)) => self.reject_config(&errors, context.wall_time_now()),
             Err(error) => tracing::error!(%error, "reading the configuration crashed"),
         }
     }
@@ -151,10 +151,10 @@ impl LiveSettings {
         config.source.arguments.clone_from(&before.source.arguments);
         config.admin.fill_token_from_environment();
         config.feeds.extend(before.source.arguments.iter().cloned());
-        let (next, waiting) = deferred_keys::defer_restart_keys(before, config);
+        let (next, waiting) = deferred_keys::split_off_restart_keys(before, config);
         next.config_warnings().for_each(|fault| tracing::warn!("{fault}"));
         let feeds = apply_overrides(&next.feeds, &next.converters, &self.overrides.load());
-        let Ok(changed) = context.ingest().apply_change(feeds).await else { return };
+        let Ok(changed) = context.ingest().apply_feed_configs(feeds).await else { return };
         self.config.store(Arc::new(next));
         let known = self.reload_state();
         if waiting != known.deferred_keys && !waiting.is_empty() {
@@ -165,8 +165,11 @@ impl LiveSettings {
             [&changed.added, &changed.removed, &changed.changed].map(Vec::len);
         tracing::info!(added, removed, changed = others, "the configuration was reloaded");
         self.n_accepted.fetch_add(1, Ordering::Relaxed);
-        let state =
-            SettingsState { read_at: context.now(), rejected: None, deferred_keys: waiting };
+        let state = ConfigReloadState {
+            read_at: context.wall_time_now(),
+            rejected: None,
+            deferred_keys: waiting,
+        };
         self.state.store(Arc::new(state));
     }
 
@@ -177,9 +180,9 @@ impl LiveSettings {
         }
         tracing::error!("the configuration was not reloaded, because it is invalid");
         self.n_rejected.fetch_add(1, Ordering::Relaxed);
-        let state = SettingsState::clone(&self.reload_state());
+        let state = ConfigReloadState::clone(&self.reload_state());
         let refused = Some(RejectedConfig { at, errors });
-        self.state.store(Arc::new(SettingsState { rejected: refused, ..state }));
+        self.state.store(Arc::new(ConfigReloadState { rejected: refused, ..state }));
     }
 
     /// Returns the files of the configuration, with their stamps before reading.

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use lineside_hub::Channel;
+use lineside_hub::EncodedChannelName;
 use lineside_quality::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -36,26 +36,26 @@ impl TryFrom<RawClaims> for TokenClaims {
         if written.sub.len() > USER_BYTES_MAX {
             return Err(TokenError::Invalid);
         }
-        let exp = parse_seconds(written.exp)?;
+        let exp = parse_numeric_date(written.exp)?;
         let expires = match written.expire_at {
             None => exp,
             Some(at) => Some(at).filter(|at| *at > 0),
         };
         Ok(Self {
             user: written.sub.into(),
-            info: parse_info(written.info.as_deref(), written.b64info.as_deref())?,
+            info: parse_info_claim(written.info.as_deref(), written.b64info.as_deref())?,
             expires,
             channels: parse_channels(&written.channels)?,
             channel: written.channel,
             exp,
-            nbf: parse_seconds(written.nbf)?,
+            nbf: parse_numeric_date(written.nbf)?,
         })
     }
 }
 
 /// Converts a time of a token, a number with or without a fraction (RFC 7519); 0 counts as none, because some issuers
 /// write it.
-fn parse_seconds(written: Option<f64>) -> Result<Option<i64>, TokenError> {
+fn parse_numeric_date(written: Option<f64>) -> Result<Option<i64>, TokenError> {
     match written {
         None => Ok(None),
         Some(seconds) if seconds.is_finite() && seconds >= 0.0 => {
@@ -65,19 +65,19 @@ fn parse_seconds(written: Option<f64>) -> Result<Option<i64>, TokenError> {
     }
 }
 
-fn parse_channels(written: &[Box<str>]) -> Result<Vec<Channel>, TokenError> {
-    let channels = written.iter().map(|name| Channel::parse_name(name));
+fn parse_channels(written: &[Box<str>]) -> Result<Vec<EncodedChannelName>, TokenError> {
+    let channels = written.iter().map(|name| EncodedChannelName::parse_channel_name(name));
     channels.collect::<Result<_, _>>().map_err(|_| TokenError::Invalid)
 }
 
 /// Parses JSON that will be part of messages to other clients.
-fn parse_info(written: Option<&RawValue>, base64: Option<&str>) -> Result<Bytes, TokenError> {
+fn parse_info_claim(written: Option<&RawValue>, base64: Option<&str>) -> Result<Bytes, TokenError> {
     let info = match (base64, written) {
         (Some(text), _) => {
             let decoded = STANDARD.decode(text).map_err(|_| TokenError::Invalid)?;
-            json::to_single_line(decoded).ok_or(TokenError::Invalid)?
+            json::json_to_single_line(decoded).ok_or(TokenError::Invalid)?
         }
-        (None, Some(written)) if written.get() != "null" => json::raw_to_single_line(written),
+        (None, Some(written)) if written.get() != "null" => json::raw_json_to_single_line(written),
         (None, _) => Bytes::new(),
     };
     if info.len() > INFO_BYTES_MAX { Err(TokenError::Invalid) } else { Ok(info) }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_hub::Channel;
+use lineside_hub::EncodedChannelName;
 use lineside_sync::UnixMillis;
 use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 
@@ -53,7 +53,7 @@ pub(crate) struct TokenClaims {
     /// End of a connection made with the token, in seconds since 1970.
     pub expires: Option<i64>,
     /// Channels that the connection is subscribed to from the start.
-    pub channels: Vec<Channel>,
+    pub channels: Vec<EncodedChannelName>,
     /// The channel of a channel token; `None` in a connection token.
     pub channel: Option<Box<str>>,
     /// Expiry of the token, in seconds since 1970.
@@ -92,7 +92,8 @@ impl TokenVerifier {
     /// Returns `None` if the key is invalid, which the configuration has already reported.
     pub(crate) fn new(config: &lineside_config::TokenConfig) -> Option<Self> {
         let keys = VerificationKey::new(&config.key)?;
-        let keys = keys.with_expected(config.issuer.as_deref(), config.audience.as_deref());
+        let keys =
+            keys.require_issuer_and_audience(config.issuer.as_deref(), config.audience.as_deref());
         let weigh =
             |token: &Arc<str>, claims: &Arc<TokenClaims>| token.len() + claims.size_in_bytes();
         let valid_tokens = LoadingCache::new(VALID_TOKEN_LIMITS, weigh);
@@ -106,15 +107,17 @@ impl TokenVerifier {
     ///
     /// # Errors
     /// Returns an error if the token is invalid or has expired.
-    pub(crate) fn verify(
+    pub(crate) fn verify_token(
         &self,
         token: &str,
         now: UnixMillis,
     ) -> Result<Arc<TokenClaims>, TokenError> {
-        if token.len() > TOKEN_BYTES_MAX || self.rejected_tokens.pin().get(token).is_some() {
+        if token.len() > TOKEN_BYTES_MAX
+            || self.rejected_tokens.pin_for_reading().get(token).is_some()
+        {
             return Err(TokenError::Invalid);
         }
-        let known = self.valid_tokens.pin().get(token).cloned();
+        let known = self.valid_tokens.pin_for_reading().get(token).cloned();
         if let Some(claims) = known {
             return claims.ensure_valid_at(now);
         }
@@ -131,18 +134,19 @@ impl TokenVerifier {
         }
     }
 
-    /// Returns true if [`verify`](Self::verify) needs no signature check, because the result is cached or certain.
-    pub(crate) fn is_verified(&self, token: &str) -> bool {
+    /// Returns true if [`verify_token`](Self::verify) needs no signature check, because the result is cached or
+    /// certain.
+    pub(crate) fn is_result_cached(&self, token: &str) -> bool {
         token.is_empty()
             || token.len() > TOKEN_BYTES_MAX
-            || self.valid_tokens.pin().get(token).is_some()
-            || self.rejected_tokens.pin().get(token).is_some()
+            || self.valid_tokens.pin_for_reading().get(token).is_some()
+            || self.rejected_tokens.pin_for_reading().get(token).is_some()
     }
 
     /// Evicts old results.
     pub(crate) fn evict_old_tokens(&self, now: Duration) {
-        self.valid_tokens.sweep_aged(now);
-        self.rejected_tokens.sweep_aged(now);
+        self.valid_tokens.remove_aged_entries(now);
+        self.rejected_tokens.remove_aged_entries(now);
     }
 }
 

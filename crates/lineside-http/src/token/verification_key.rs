@@ -34,7 +34,11 @@ impl VerificationKey {
     }
 
     /// Requires this issuer and this audience.
-    pub(super) fn with_expected(mut self, issuer: Option<&str>, audience: Option<&str>) -> Self {
+    pub(super) fn require_issuer_and_audience(
+        mut self,
+        issuer: Option<&str>,
+        audience: Option<&str>,
+    ) -> Self {
         if let Some(issuer) = issuer {
             self.validation.set_issuer(&[issuer]);
             self.validation.required_spec_claims.insert("iss".to_owned());

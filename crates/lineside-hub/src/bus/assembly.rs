@@ -6,13 +6,13 @@ use super::message::MessagePart;
 
 /// The parts received so far. Bound: `PARTS_MAX` parts of `PART_BYTES_MAX`, checked before a part is added.
 #[derive(Debug)]
-pub(super) struct PartAssembly {
+pub(super) struct MessagePartAssembly {
     parts: Vec<Option<Bytes>>,
     missing: usize,
     bytes: usize,
 }
 
-impl PartAssembly {
+impl MessagePartAssembly {
     pub(super) fn new(count: u32) -> Self {
         Self { parts: vec![None; count as usize], missing: count as usize, bytes: 0 }
     }
@@ -59,7 +59,7 @@ mod tests {
             count: 3,
             data: Bytes::from_static(data),
         };
-        let mut assembly = PartAssembly::new(3);
+        let mut assembly = MessagePartAssembly::new(3);
         assert!(assembly.add_part(part(2, b"c")) && assembly.add_part(part(0, b"a")));
         assert!(!assembly.add_part(part(2, b"c")), "the part arrived before");
         assert!(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lineside_sync::Clock;
 use parking_lot::Mutex;
 
-use super::Bus;
+use super::ClusterBus;
 use super::limits::WAITING_MAX;
 use super::message::{BusMessage, MessageRecipient};
 
@@ -68,17 +68,17 @@ impl MemoryBus {
     }
 
     /// Adds a node, which receives messages from now on; messages waiting for an earlier node of that name are lost.
-    pub fn join_node(&self, name: &str) {
+    pub fn add_node(&self, name: &str) {
         self.state.lock().nodes.insert(name.into(), NodeMailbox::default());
     }
 
     /// Removes a node; messages waiting for it are lost.
-    pub fn leave_node(&self, name: &str) {
+    pub fn remove_node(&self, name: &str) {
         self.state.lock().nodes.remove(name);
     }
 
     /// Cuts a node off from the others, or reconnects it. Messages already on their way to it still arrive.
-    pub fn set_cut_off(&self, name: &str, is_cut_off: bool) {
+    pub fn set_node_cut_off(&self, name: &str, is_cut_off: bool) {
         if let Some(mailbox) = self.state.lock().nodes.get_mut(name) {
             mailbox.is_cut_off = is_cut_off;
         }
@@ -93,12 +93,12 @@ impl MemoryBus {
     }
 
     /// Returns the number of messages lost for any reason.
-    pub fn lost_messages(&self) -> u64 {
+    pub fn lost_message_count(&self) -> u64 {
         self.state.lock().lost
     }
 }
 
-impl Bus for MemoryBus {
+impl ClusterBus for MemoryBus {
     fn send_message(&self, to: MessageRecipient, message: BusMessage) {
         let now = self.clock.monotonic();
         let mut state = self.state.lock();
@@ -109,23 +109,30 @@ impl Bus for MemoryBus {
             }
         };
         for receiver in receivers {
-            state.carry_message(&receiver, &message, now);
+            state.deliver_or_lose_message(&receiver, &message, now);
         }
     }
 }
 
 impl MemoryBusState {
-    fn carry_message(&mut self, receiver: &Arc<str>, message: &BusMessage, now: Duration) {
+    fn deliver_or_lose_message(
+        &mut self,
+        receiver: &Arc<str>,
+        message: &BusMessage,
+        now: Duration,
+    ) {
         let is_cut_off =
             |name| self.nodes.get(name).is_none_or(|node: &NodeMailbox| node.is_cut_off);
-        if is_cut_off(receiver) || is_cut_off(&message.from) || self.fault_strikes(self.faults.lost)
+        if is_cut_off(receiver)
+            || is_cut_off(&message.from)
+            || self.does_fault_occur(self.faults.lost)
         {
             self.lost += 1;
             return;
         }
         let mut due = now + self.random_delay();
-        let keeps_order = !self.fault_strikes(self.faults.reordered);
-        let repeat = self.fault_strikes(self.faults.repeated).then(|| due + self.random_delay());
+        let keeps_order = !self.does_fault_occur(self.faults.reordered);
+        let repeat = self.does_fault_occur(self.faults.repeated).then(|| due + self.random_delay());
         self.sent += 1;
         let number = self.sent;
         let Some(mailbox) = self.nodes.get_mut(receiver) else { return };
@@ -143,7 +150,7 @@ impl MemoryBusState {
         }
     }
 
-    fn fault_strikes(&mut self, chance: u16) -> bool {
+    fn does_fault_occur(&mut self, chance: u16) -> bool {
         chance > 0 && self.rng.u16(..1_000) < chance
     }
 
@@ -182,12 +189,12 @@ mod tests {
     fn received(faults: BusFaults, seed: u64) -> Vec<u64> {
         let clock = SimulatedClock::new(UnixMillis(0));
         let bus = MemoryBus::new(Arc::new(clock.clone()), seed);
-        ["a", "b"].iter().for_each(|name| bus.join_node(name));
+        ["a", "b"].iter().for_each(|name| bus.add_node(name));
         bus.set_faults(faults);
         for term in 1..=MESSAGES {
             bus.send_message(MessageRecipient::All, message(term));
         }
-        clock.advance(faults.delay * 2);
+        clock.advance_time(faults.delay * 2);
         assert!(bus.receive_message("a").is_none(), "a node does not receive its own messages");
         let terms =
             std::iter::from_fn(|| bus.receive_message("b")).map(|message| match message.body {
@@ -224,14 +231,14 @@ mod tests {
     fn a_disconnected_or_departed_node_receives_nothing() {
         let clock = SimulatedClock::new(UnixMillis(0));
         let bus = MemoryBus::new(Arc::new(clock), 1);
-        ["a", "b", "c"].iter().for_each(|name| bus.join_node(name));
-        bus.set_cut_off("b", true);
-        bus.leave_node("c");
+        ["a", "b", "c"].iter().for_each(|name| bus.add_node(name));
+        bus.set_node_cut_off("b", true);
+        bus.remove_node("c");
         bus.send_message(MessageRecipient::All, message(1));
-        bus.set_cut_off("b", false);
+        bus.set_node_cut_off("b", false);
         bus.send_message(MessageRecipient::One("b".into()), message(2));
         assert_eq!(bus.receive_message("b"), Some(message(2)));
         assert!(bus.receive_message("b").is_none() && bus.receive_message("c").is_none());
-        assert_eq!(bus.lost_messages(), 1);
+        assert_eq!(bus.lost_message_count(), 1);
     }
 }

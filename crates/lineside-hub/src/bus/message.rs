@@ -18,7 +18,7 @@ pub struct BusMessage {
 
 /// The position of a network, as its owner reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NetworkHead {
+pub struct NetworkPosition {
     /// The network's id.
     pub network: Arc<str>,
     /// The number of the ownership, from 1: if two nodes claim a network, the higher term is right.
@@ -44,7 +44,7 @@ pub enum MessageBody {
     /// From an owner to all nodes: the changes from one revision to another.
     Changes {
         /// The position that the changes lead to.
-        head: NetworkHead,
+        head: NetworkPosition,
         /// The revision that the changes build on.
         previous: u64,
         /// This part of the changes.
@@ -53,7 +53,7 @@ pub enum MessageBody {
     /// From an owner to the node that asked: the whole state of the network.
     State {
         /// The position of the state.
-        head: NetworkHead,
+        head: NetworkPosition,
         /// The number of the state among those that the owner has read in this term: parts of two editions never
         /// belong together.
         edition: u64,
@@ -61,7 +61,7 @@ pub enum MessageBody {
         part: MessagePart,
     },
     /// From an owner to all nodes, every [`HEARTBEAT`](super::HEARTBEAT): the positions of its networks.
-    Heartbeat(Vec<NetworkHead>),
+    Heartbeat(Vec<NetworkPosition>),
     /// From a follower to the owner: a request for missed data.
     CatchUp(CatchUpRequest),
     /// To a node that claims a network: there is a later term.
@@ -98,7 +98,7 @@ pub enum MessageRecipient {
 
 impl MessagePart {
     /// Returns true if the part's numbers and size are valid.
-    pub(super) fn is_sound(&self) -> bool {
+    pub(super) fn is_valid_part(&self) -> bool {
         self.index < self.count
             && self.count as usize <= PARTS_MAX
             && self.data.len() <= PART_BYTES_MAX
@@ -107,7 +107,7 @@ impl MessagePart {
 
 /// Splits pieces that are too large for a message; no pieces become one empty piece. Other pieces stay as they are, so
 /// that the reader gets whole records where the writer put whole records.
-pub(super) fn split_pieces(pieces: Vec<Bytes>) -> Vec<Bytes> {
+pub(super) fn split_oversized_pieces(pieces: Vec<Bytes>) -> Vec<Bytes> {
     if pieces.is_empty() {
         return vec![Bytes::new()];
     }
@@ -125,7 +125,10 @@ pub(super) fn split_pieces(pieces: Vec<Bytes>) -> Vec<Bytes> {
 }
 
 /// Returns the parts from `first` on, with their numbers.
-pub(super) fn number_parts(parts: &[Bytes], first: usize) -> impl Iterator<Item = MessagePart> {
+pub(super) fn numbered_parts_from(
+    parts: &[Bytes],
+    first: usize,
+) -> impl Iterator<Item = MessagePart> {
     let count = parts.len() as u32;
     (0..).zip(parts).skip(first).map(move |(index, data)| MessagePart {
         index,
@@ -140,11 +143,11 @@ mod tests {
 
     #[test]
     fn only_oversized_pieces_are_split() {
-        assert_eq!(split_pieces(Vec::new()), [Bytes::new()]);
+        assert_eq!(split_oversized_pieces(Vec::new()), [Bytes::new()]);
         let small = vec![Bytes::from_static(b"a"), Bytes::from_static(b"b")];
-        assert_eq!(split_pieces(small.clone()), small);
+        assert_eq!(split_oversized_pieces(small.clone()), small);
         let large = Bytes::from(vec![7; 2 * PART_BYTES_MAX + 1]);
-        let parts = split_pieces(vec![small[0].clone(), large.clone(), small[1].clone()]);
+        let parts = split_oversized_pieces(vec![small[0].clone(), large.clone(), small[1].clone()]);
         let lengths: Vec<usize> = parts.iter().map(Bytes::len).collect();
         assert_eq!(lengths, [1, PART_BYTES_MAX, PART_BYTES_MAX, 1, 1]);
         assert_eq!(parts[1..4].concat(), large);

@@ -39,30 +39,30 @@ use std::time::Duration;
 pub use self::limits::{CATCH_UP_TIMEOUT, HEARTBEAT, PART_BYTES_MAX, PARTS_MAX, WAITING_MAX};
 pub use self::memory::{BusFaults, MemoryBus};
 pub use self::message::{
-    BusMessage, CatchUpRequest, MessageBody, MessagePart, MessageRecipient, NetworkHead,
+    BusMessage, CatchUpRequest, MessageBody, MessagePart, MessageRecipient, NetworkPosition,
 };
 pub use self::node::{BusPublishError, ClusterNode, ClusterNodeMetrics, NodeDependencies};
 pub use self::ownership::{NetworkOwnership, NodeRoster};
-pub use self::replica::{NetworkReplica, ReplicaDecodeError, ReplicaState};
+pub use self::replica::{NetworkReplica, NetworkStateSnapshot, ReplicaDecodeError};
 
 /// Carries messages between nodes, each at most once. It may lose messages, and never waits: a slow receiver loses
 /// messages.
-pub trait Bus: Send + Sync + 'static {
+pub trait ClusterBus: Send + Sync + 'static {
     /// Sends a message.
     fn send_message(&self, to: MessageRecipient, message: BusMessage);
 }
 
 /// The environment of one call of a node.
-struct NodeContext<'a> {
+struct NodeCallContext<'a> {
     name: &'a Arc<str>,
-    bus: &'a dyn Bus,
+    bus: &'a dyn ClusterBus,
     replica: &'a dyn NetworkReplica,
     now: Duration,
     metrics: &'a mut ClusterNodeMetrics,
 }
 
-impl NodeContext<'_> {
-    fn send_body(&mut self, to: MessageRecipient, body: MessageBody) {
+impl NodeCallContext<'_> {
+    fn send_message_body(&mut self, to: MessageRecipient, body: MessageBody) {
         self.metrics.sent_total += 1;
         self.bus.send_message(to, BusMessage { from: self.name.clone(), body });
     }

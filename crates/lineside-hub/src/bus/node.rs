@@ -10,15 +10,15 @@ use lineside_sync::Clock;
 
 use super::follower::NetworkFollower;
 use super::limits::HEADS_MAX;
-use super::message::{BusMessage, MessageBody, MessageRecipient, NetworkHead};
+use super::message::{BusMessage, MessageBody, MessageRecipient, NetworkPosition};
 use super::owner::NetworkOwner;
-use super::{Bus, HEARTBEAT, NetworkOwnership, NetworkReplica, NodeContext};
+use super::{ClusterBus, HEARTBEAT, NetworkOwnership, NetworkReplica, NodeCallContext};
 use crate::{Epoch, Position};
 
 #[derive(Clone)]
 pub struct NodeDependencies {
     /// Carries the node's messages.
-    pub bus: Arc<dyn Bus>,
+    pub bus: Arc<dyn ClusterBus>,
     /// Stores the networks' records.
     pub replica: Arc<dyn NetworkReplica>,
     /// The node's clock.
@@ -132,17 +132,17 @@ impl ClusterNode {
     }
 
     /// Returns the network's position and term on this node; `None` before it has data of the term.
-    pub fn network_head(&self, network: &str) -> Option<NetworkHead> {
+    pub fn network_position(&self, network: &str) -> Option<NetworkPosition> {
         match self.networks.get(network)? {
-            NetworkRole::Owner(owner) => Some(owner.current_head().clone()),
-            NetworkRole::Follower(follower) => follower.current_head(),
+            NetworkRole::Owner(owner) => Some(owner.network_position().clone()),
+            NetworkRole::Follower(follower) => follower.network_position(),
         }
     }
 
     /// Returns true if the node knows that it has missed data of the network.
-    pub fn is_behind_on(&self, network: &str) -> bool {
+    pub fn has_missed_changes_of(&self, network: &str) -> bool {
         match self.networks.get(network) {
-            Some(NetworkRole::Follower(follower)) => follower.is_behind(),
+            Some(NetworkRole::Follower(follower)) => follower.has_missed_changes(),
             _ => false,
         }
     }
@@ -157,18 +157,18 @@ impl ClusterNode {
     ///
     /// # Errors
     /// Returns an error if this node does not own the network in that epoch, or has sent that position already.
-    pub fn publish_changes(
+    pub fn send_changes_to_nodes(
         &mut self,
         network: &str,
         at: Position,
         changes: Vec<Bytes>,
     ) -> Result<(), BusPublishError> {
-        self.with_role(network, |role, _, context| {
+        self.call_with_network_role(network, |role, _, context| {
             let NetworkRole::Owner(owner) = role else { return Err(BusPublishError::NotOwner) };
             if owner.is_next_position(at) {
-                owner.publish_changes(at.offset, changes, context);
+                owner.send_changes_to_all_nodes(at.offset, changes, context);
                 Ok(())
-            } else if at.epoch == owner.current_head().at.epoch {
+            } else if at.epoch == owner.network_position().at.epoch {
                 Err(BusPublishError::NotNext)
             } else {
                 Err(BusPublishError::NotOwner)
@@ -178,77 +178,77 @@ impl ClusterNode {
     }
 
     /// Handles a message from the bus.
-    pub fn receive_message(&mut self, message: BusMessage) {
+    pub fn handle_bus_message(&mut self, message: BusMessage) {
         let BusMessage { from, body } = message;
         if from == self.name {
             return;
         }
         match body {
             MessageBody::Changes { head, previous, part } => {
-                self.with_follower(&from, &head, |follower, context| {
-                    follower.take_changes(&from, &head, previous, part, context);
+                self.pass_to_follower(&from, &head, |follower, context| {
+                    follower.receive_changes_part(&from, &head, previous, part, context);
                 });
             }
             MessageBody::State { head, edition, part } => {
-                self.with_follower(&from, &head, |follower, context| {
-                    follower.take_state(&from, &head, edition, part, context);
+                self.pass_to_follower(&from, &head, |follower, context| {
+                    follower.receive_state_part(&from, &head, edition, part, context);
                 })
             }
             MessageBody::Heartbeat(heads) => {
                 for head in &heads {
-                    self.with_follower(&from, head, |follower, context| {
-                        follower.hear_heartbeat(&from, head, context);
+                    self.pass_to_follower(&from, head, |follower, context| {
+                        follower.handle_owner_heartbeat(&from, head, context);
                     });
                 }
             }
             MessageBody::CatchUp(request) => {
-                self.with_role(&request.network, |role, _, context| match role {
-                    NetworkRole::Owner(owner) if owner.current_head().term == request.term => {
-                        owner.answer_follower(&from, &request, context);
+                self.call_with_network_role(&request.network, |role, _, context| match role {
+                    NetworkRole::Owner(owner) if owner.network_position().term == request.term => {
+                        owner.send_missed_data_to_follower(&from, &request, context);
                     }
                     // The sender will learn the current term.
                     _ => {}
                 });
             }
-            MessageBody::Outdated { network, term } => self.learn_term(&network, term),
+            MessageBody::Outdated { network, term } => self.adopt_later_term(&network, term),
         }
     }
 
     /// Does the work that is due: applies a new roster, sends heartbeats, repeats requests. Call this about ten times
     /// a second.
-    pub fn run_due_work(&mut self) {
+    pub fn run_periodic_work(&mut self) {
         let number = self.dependencies.ownership.load_roster().roster_number();
         if number > self.applied_roster {
             self.applied_roster = number;
-            self.apply_roster();
+            self.apply_new_roster();
         }
         let names: Vec<Arc<str>> = self.networks.keys().cloned().collect();
         for network in &names {
-            self.with_role(network, |role, _, context| match role {
-                NetworkRole::Owner(owner) => owner.trim_log(context.now),
-                NetworkRole::Follower(follower) => follower.run_due_work(context),
+            self.call_with_network_role(network, |role, _, context| match role {
+                NetworkRole::Owner(owner) => owner.drop_old_log_and_state(context.now),
+                NetworkRole::Follower(follower) => follower.request_missed_changes(context),
             });
         }
         self.send_heartbeats();
     }
 
     /// Makes the node owner or follower of each network, as the roster says.
-    fn apply_roster(&mut self) {
+    fn apply_new_roster(&mut self) {
         let (ownership, name) = (self.dependencies.ownership.clone(), self.name.clone());
         let roster = ownership.load_roster();
         let names: Vec<Arc<str>> = self.networks.keys().cloned().collect();
         for network in &names {
             let is_owner = roster.is_owner(network, &name);
-            self.with_role(network, |role, rng, context| match role {
+            self.call_with_network_role(network, |role, rng, context| match role {
                 // A follower that knows a later term than the roster's number knows that this roster is outdated.
                 NetworkRole::Follower(follower)
                     if is_owner && follower.known_term() < roster.roster_number() =>
                 {
-                    begin_term(role, network, roster.roster_number(), rng, context);
+                    start_owning_with_new_term(role, network, roster.roster_number(), rng, context);
                 }
                 NetworkRole::Owner(owner) if !is_owner => {
-                    let term = owner.current_head().term;
-                    end_term(role, network, term, context);
+                    let term = owner.network_position().term;
+                    stop_owning_network(role, network, term, context);
                 }
                 _ => {}
             });
@@ -257,18 +257,24 @@ impl ClusterNode {
 
     /// Records a later term. The owner of an earlier term starts a new term if the roster still names it and is later,
     /// and follows otherwise.
-    fn learn_term(&mut self, network: &str, term: u64) {
+    fn adopt_later_term(&mut self, network: &str, term: u64) {
         let (ownership, name) = (self.dependencies.ownership.clone(), self.name.clone());
         let roster = ownership.load_roster();
-        self.with_role(network, |role, rng, context| match role {
-            NetworkRole::Follower(follower) => follower.learn_term(term),
-            NetworkRole::Owner(owner) if owner.current_head().term < term => {
-                let network = owner.current_head().network.clone();
+        self.call_with_network_role(network, |role, rng, context| match role {
+            NetworkRole::Follower(follower) => follower.follow_higher_term(term),
+            NetworkRole::Owner(owner) if owner.network_position().term < term => {
+                let network = owner.network_position().network.clone();
                 if roster.is_owner(&network, &name) && roster.roster_number() > term {
                     context.metrics.ownerships_lost_total += 1;
-                    begin_term(role, &network, roster.roster_number(), rng, context);
+                    start_owning_with_new_term(
+                        role,
+                        &network,
+                        roster.roster_number(),
+                        rng,
+                        context,
+                    );
                 } else {
-                    end_term(role, &network, term, context);
+                    stop_owning_network(role, &network, term, context);
                 }
             }
             NetworkRole::Owner(_) => {}
@@ -277,21 +283,21 @@ impl ClusterNode {
 
     /// Passes an owner's message to the network's follower. If this node believes that it owns the network, it learns
     /// a higher term, or reports its own.
-    fn with_follower(
+    fn pass_to_follower(
         &mut self,
         from: &Arc<str>,
-        head: &NetworkHead,
-        hear: impl FnOnce(&mut NetworkFollower, &mut NodeContext<'_>),
+        head: &NetworkPosition,
+        hear: impl FnOnce(&mut NetworkFollower, &mut NodeCallContext<'_>),
     ) {
         if self.owns_network(&head.network) {
-            self.learn_term(&head.network, head.term);
+            self.adopt_later_term(&head.network, head.term);
         }
-        self.with_role(&head.network, |role, _, context| match role {
+        self.call_with_network_role(&head.network, |role, _, context| match role {
             NetworkRole::Follower(follower) => hear(follower, context),
             NetworkRole::Owner(owner) => {
                 context.metrics.refused_total += 1;
-                let (network, term) = (head.network.clone(), owner.current_head().term);
-                context.send_body(
+                let (network, term) = (head.network.clone(), owner.network_position().term);
+                context.send_message_body(
                     MessageRecipient::One(from.clone()),
                     MessageBody::Outdated { network, term },
                 );
@@ -307,10 +313,10 @@ impl ClusterNode {
         }
         self.next_heartbeat = now + HEARTBEAT;
         let owned = self.networks.values().filter_map(|role| match role {
-            NetworkRole::Owner(owner) => Some(owner.current_head().clone()),
+            NetworkRole::Owner(owner) => Some(owner.network_position().clone()),
             NetworkRole::Follower(_) => None,
         });
-        let heads: Vec<NetworkHead> = owned.collect();
+        let heads: Vec<NetworkPosition> = owned.collect();
         for heads in heads.chunks(HEADS_MAX) {
             self.metrics.sent_total += 1;
             let body = MessageBody::Heartbeat(heads.to_vec());
@@ -321,13 +327,13 @@ impl ClusterNode {
     }
 
     /// Calls `call` with a network's role; returns `None` if there is no such network.
-    fn with_role<R>(
+    fn call_with_network_role<R>(
         &mut self,
         network: &str,
-        call: impl FnOnce(&mut NetworkRole, &mut fastrand::Rng, &mut NodeContext<'_>) -> R,
+        call: impl FnOnce(&mut NetworkRole, &mut fastrand::Rng, &mut NodeCallContext<'_>) -> R,
     ) -> Option<R> {
         let role = self.networks.get_mut(network)?;
-        let mut context = NodeContext {
+        let mut context = NodeCallContext {
             name: &self.name,
             bus: &*self.dependencies.bus,
             replica: &*self.dependencies.replica,
@@ -339,23 +345,28 @@ impl ClusterNode {
 }
 
 /// Starts a term with its own epoch, and announces it.
-fn begin_term(
+fn start_owning_with_new_term(
     role: &mut NetworkRole,
     network: &Arc<str>,
     term: u64,
     rng: &mut fastrand::Rng,
-    context: &mut NodeContext<'_>,
+    context: &mut NodeCallContext<'_>,
 ) {
     let epoch = Epoch::random(rng);
     let offset = context.replica.become_owner(network, epoch);
-    let head = NetworkHead { network: network.clone(), term, at: Position { epoch, offset } };
+    let head = NetworkPosition { network: network.clone(), term, at: Position { epoch, offset } };
     context.metrics.ownerships_gained_total += 1;
-    context.send_body(MessageRecipient::All, MessageBody::Heartbeat(vec![head.clone()]));
+    context.send_message_body(MessageRecipient::All, MessageBody::Heartbeat(vec![head.clone()]));
     *role = NetworkRole::Owner(Box::new(NetworkOwner::new(head)));
 }
 
 /// Ends the node's ownership; `term` is the highest known term.
-fn end_term(role: &mut NetworkRole, network: &Arc<str>, term: u64, context: &mut NodeContext<'_>) {
+fn stop_owning_network(
+    role: &mut NetworkRole,
+    network: &Arc<str>,
+    term: u64,
+    context: &mut NodeCallContext<'_>,
+) {
     context.metrics.ownerships_lost_total += 1;
     context.replica.become_follower(network);
     *role = NetworkRole::Follower(Box::new(NetworkFollower::new(network.clone(), term)));

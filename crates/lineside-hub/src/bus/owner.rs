@@ -7,40 +7,41 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_sync::ring::{Ring, RingBounds, RingCursor, RingItem};
 
-use super::NodeContext;
+use super::NodeCallContext;
 use super::limits::{LOG_AGE, LOG_BYTES_MAX, LOG_PUBLICATIONS_MAX, PARTS_MAX, STATE_LINGER};
 use super::message::{
-    CatchUpRequest, MessageBody, MessageRecipient, NetworkHead, number_parts, split_pieces,
+    CatchUpRequest, MessageBody, MessageRecipient, NetworkPosition, numbered_parts_from,
+    split_oversized_pieces,
 };
 use crate::Position;
 
 #[derive(Debug)]
 pub(super) struct NetworkOwner {
-    head: NetworkHead,
+    head: NetworkPosition,
     /// The last publications, by the revision that each leads to.
-    log: Ring<LoggedChange>,
+    log: Ring<LoggedPublication>,
     /// A state that was sent, as long as the log continues from it.
-    state: Option<CachedState>,
+    state: Option<CachedNetworkState>,
     /// The number of states read so far.
     editions: u64,
 }
 
 #[derive(Debug)]
-struct LoggedChange {
+struct LoggedPublication {
     previous: u64,
     parts: Vec<Bytes>,
     at: Duration,
 }
 
 #[derive(Debug)]
-struct CachedState {
+struct CachedNetworkState {
     edition: u64,
     revision: u64,
     parts: Vec<Bytes>,
     used: Duration,
 }
 
-impl RingItem for LoggedChange {
+impl RingItem for LoggedPublication {
     fn byte_size(&self) -> usize {
         self.parts.iter().map(Bytes::len).sum::<usize>() + size_of::<Self>()
     }
@@ -51,11 +52,11 @@ impl RingItem for LoggedChange {
 }
 
 impl NetworkOwner {
-    pub(super) fn new(head: NetworkHead) -> Self {
+    pub(super) fn new(head: NetworkPosition) -> Self {
         Self { log: Ring::new(head.at.offset), head, state: None, editions: 0 }
     }
 
-    pub(super) fn current_head(&self) -> &NetworkHead {
+    pub(super) fn network_position(&self) -> &NetworkPosition {
         &self.head
     }
 
@@ -65,57 +66,60 @@ impl NetworkOwner {
     }
 
     /// Sends the changes that lead to `revision` to all nodes.
-    pub(super) fn publish_changes(
+    pub(super) fn send_changes_to_all_nodes(
         &mut self,
         revision: u64,
         pieces: Vec<Bytes>,
-        context: &mut NodeContext<'_>,
+        context: &mut NodeCallContext<'_>,
     ) {
-        let (previous, parts) = (self.head.at.offset, split_pieces(pieces));
+        let (previous, parts) = (self.head.at.offset, split_oversized_pieces(pieces));
         self.head.at.offset = revision;
         context.metrics.published_total += 1;
         if parts.len() > PARTS_MAX {
             // The heartbeat tells the followers that they are behind, and they will get a state because the log is
             // empty.
-            self.log.restart_from(revision);
+            self.log.restart_sequence_from(revision);
             return;
         }
-        let logged = LoggedChange { previous, parts, at: context.now };
-        self.send_change(revision, &logged, &MessageRecipient::All, context);
+        let logged = LoggedPublication { previous, parts, at: context.now };
+        self.send_change_parts(revision, &logged, &MessageRecipient::All, context);
         self.log.start_batch();
-        self.log.push(revision, Arc::new(logged), ring_bounds(context.now));
-        self.drop_uncovered_state();
+        self.log.push(revision, Arc::new(logged), log_bounds(context.now));
+        self.drop_state_older_than_log();
     }
 
     /// Sends a follower the publications that it has missed, or the state.
-    pub(super) fn answer_follower(
+    pub(super) fn send_missed_data_to_follower(
         &mut self,
         from: &Arc<str>,
         request: &CatchUpRequest,
-        context: &mut NodeContext<'_>,
+        context: &mut NodeCallContext<'_>,
     ) {
         context.metrics.answers_total += 1;
         let to = MessageRecipient::One(from.clone());
-        match request.position.filter(|held| !request.is_stuck && self.can_resume_from(*held)) {
+        match request
+            .position
+            .filter(|held| !request.is_stuck && self.does_log_reach_back_to(*held))
+        {
             Some(position) => self.send_changes_after(position.offset, &to, context),
             None => self.send_state(request, &to, context),
         }
     }
 
     /// Drops log entries and a cached state that are too old.
-    pub(super) fn trim_log(&mut self, now: Duration) {
-        self.log.trim_to_bounds(ring_bounds(now));
-        self.drop_uncovered_state();
+    pub(super) fn drop_old_log_and_state(&mut self, now: Duration) {
+        self.log.trim_to_bounds(log_bounds(now));
+        self.drop_state_older_than_log();
         self.state.take_if(|state| now.saturating_sub(state.used) >= STATE_LINGER);
     }
 
-    fn can_resume_from(&self, position: Position) -> bool {
-        let follows = |revision| match self.log.first_after(revision) {
+    fn does_log_reach_back_to(&self, position: Position) -> bool {
+        let follows = |revision| match self.log.first_entry_after(revision) {
             Some((next, _)) => next.item.previous == revision,
             None => revision >= self.head.at.offset,
         };
         position.epoch == self.head.at.epoch
-            && self.log.covers_offset(position.offset)
+            && self.log.holds_all_entries_after(position.offset)
             && follows(position.offset)
     }
 
@@ -123,26 +127,29 @@ impl NetworkOwner {
         &self,
         revision: u64,
         to: &MessageRecipient,
-        context: &mut NodeContext<'_>,
+        context: &mut NodeCallContext<'_>,
     ) {
         let mut missed = Vec::new();
-        let _whole =
-            self.log.take_after(&mut RingCursor::at_offset(revision), usize::MAX, &mut missed);
+        let _whole = self.log.take_entries_after(
+            &mut RingCursor::cursor_at_offset(revision),
+            usize::MAX,
+            &mut missed,
+        );
         for entry in &missed {
-            self.send_change(entry.offset, &entry.item, to, context);
+            self.send_change_parts(entry.offset, &entry.item, to, context);
         }
     }
 
-    fn send_change(
+    fn send_change_parts(
         &self,
         revision: u64,
-        logged: &LoggedChange,
+        logged: &LoggedPublication,
         to: &MessageRecipient,
-        context: &mut NodeContext<'_>,
+        context: &mut NodeCallContext<'_>,
     ) {
-        for part in number_parts(&logged.parts, 0) {
-            let (head, previous) = (self.head_at(revision), logged.previous);
-            context.send_body(to.clone(), MessageBody::Changes { head, previous, part });
+        for part in numbered_parts_from(&logged.parts, 0) {
+            let (head, previous) = (self.network_position_at(revision), logged.previous);
+            context.send_message_body(to.clone(), MessageBody::Changes { head, previous, part });
         }
     }
 
@@ -150,13 +157,13 @@ impl NetworkOwner {
         &mut self,
         request: &CatchUpRequest,
         to: &MessageRecipient,
-        context: &mut NodeContext<'_>,
+        context: &mut NodeCallContext<'_>,
     ) {
         let known_revision =
             request.position.filter(|_| request.is_stuck).map_or(0, |held| held.offset);
         self.state.take_if(|state| request.is_stuck && state.revision <= known_revision);
         if self.state.is_none() {
-            self.state = self.read_state(context);
+            self.state = self.read_state_for_cache(context);
         }
         let Some(state) = &mut self.state else { return };
         state.used = context.now;
@@ -166,29 +173,32 @@ impl NetworkOwner {
         };
         context.metrics.states_sent_total += 1;
         let (edition, revision, parts) = (state.edition, state.revision, state.parts.clone());
-        for part in number_parts(&parts, first) {
-            context.send_body(
+        for part in numbered_parts_from(&parts, first) {
+            context.send_message_body(
                 to.clone(),
-                MessageBody::State { head: self.head_at(revision), edition, part },
+                MessageBody::State { head: self.network_position_at(revision), edition, part },
             );
         }
         self.send_changes_after(revision, to, context);
     }
 
-    fn read_state(&mut self, context: &mut NodeContext<'_>) -> Option<CachedState> {
-        let state = context.replica.network_state(&self.head.network)?;
+    fn read_state_for_cache(
+        &mut self,
+        context: &mut NodeCallContext<'_>,
+    ) -> Option<CachedNetworkState> {
+        let state = context.replica.current_network_state(&self.head.network)?;
         // The network's writer swaps first and publishes afterwards, so the state may be ahead of the last publication
         // but never behind.
         if state.at.epoch != self.head.at.epoch || state.at.offset < self.head.at.offset {
             return None;
         }
-        let parts = split_pieces(state.pieces);
+        let parts = split_oversized_pieces(state.pieces);
         if parts.len() > PARTS_MAX {
             context.metrics.states_too_large_total += 1;
             return None;
         }
         self.editions += 1;
-        Some(CachedState {
+        Some(CachedNetworkState {
             edition: self.editions,
             revision: state.at.offset,
             parts,
@@ -196,16 +206,16 @@ impl NetworkOwner {
         })
     }
 
-    fn drop_uncovered_state(&mut self) {
-        self.state.take_if(|state| !self.log.covers_offset(state.revision));
+    fn drop_state_older_than_log(&mut self) {
+        self.state.take_if(|state| !self.log.holds_all_entries_after(state.revision));
     }
 
-    fn head_at(&self, offset: u64) -> NetworkHead {
-        NetworkHead { at: Position { offset, ..self.head.at }, ..self.head.clone() }
+    fn network_position_at(&self, offset: u64) -> NetworkPosition {
+        NetworkPosition { at: Position { offset, ..self.head.at }, ..self.head.clone() }
     }
 }
 
-fn ring_bounds(now: Duration) -> RingBounds {
+fn log_bounds(now: Duration) -> RingBounds {
     RingBounds {
         entries: LOG_PUBLICATIONS_MAX,
         bytes: LOG_BYTES_MAX,

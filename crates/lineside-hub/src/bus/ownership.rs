@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use lineside_sync::hashring::{HashRing, HashRingError, RingMember};
+use lineside_sync::hashring::{HashRing, HashRingError, HashRingMember};
 
 /// The nodes of the cluster at one time.
 #[derive(Debug)]
@@ -25,23 +25,23 @@ impl NodeRoster {
     }
 
     /// Returns the owner of a network; `None` if no node has weight. One hash and a binary search.
-    pub fn find_owner(&self, network: &str) -> Option<&str> {
+    pub fn find_owner_of_network(&self, network: &str) -> Option<&str> {
         self.ring.find_owner(network.as_bytes())
     }
 
     /// Returns true if the node owns the network.
     pub fn is_owner(&self, network: &str, node: &str) -> bool {
-        self.find_owner(network) == Some(node)
+        self.find_owner_of_network(network) == Some(node)
     }
 
     /// Returns the nodes, by name, with their weights.
-    pub fn member_nodes(&self) -> &[RingMember] {
+    pub fn member_nodes(&self) -> &[HashRingMember] {
         self.ring.members()
     }
 
     /// Returns the share of all networks that a node may expect to own, from 0 to 1.
-    pub fn expected_share(&self, node: &str) -> f64 {
-        self.ring.owned_share(node)
+    pub fn expected_network_share(&self, node: &str) -> f64 {
+        self.ring.owned_key_share(node)
     }
 }
 
@@ -66,10 +66,10 @@ impl NetworkOwnership {
     /// Creates an ownership with a first roster; with number 0 and no nodes, no network has an owner yet.
     ///
     /// # Errors
-    /// Returns the errors of [`replace_roster`](Self::replace_roster).
+    /// Returns the errors of [`replace_roster_if_newer`](Self::replace_roster).
     pub fn new(
         number: u64,
-        nodes: impl IntoIterator<Item = RingMember>,
+        nodes: impl IntoIterator<Item = HashRingMember>,
     ) -> Result<Arc<Self>, HashRingError> {
         let roster = NodeRoster { number, ring: HashRing::new(nodes)? };
         Ok(Arc::new(Self(ArcSwap::from_pointee(roster))))
@@ -80,10 +80,10 @@ impl NetworkOwnership {
     ///
     /// # Errors
     /// Returns an error if two nodes have the same name, or if the weights are too large together.
-    pub fn replace_roster(
+    pub fn replace_roster_if_newer(
         &self,
         number: u64,
-        nodes: impl IntoIterator<Item = RingMember>,
+        nodes: impl IntoIterator<Item = HashRingMember>,
     ) -> Result<bool, HashRingError> {
         let next = Arc::new(NodeRoster { number, ring: HashRing::new(nodes)? });
         let previous =
@@ -109,14 +109,14 @@ mod tests {
 
     const NETWORKS: u32 = 1_000;
 
-    fn nodes(weights: &[(&str, u16)]) -> Vec<RingMember> {
-        weights.iter().map(|(name, weight)| RingMember::new(name, *weight)).collect()
+    fn nodes(weights: &[(&str, u16)]) -> Vec<HashRingMember> {
+        weights.iter().map(|(name, weight)| HashRingMember::new(name, *weight)).collect()
     }
 
     fn owners(ownership: &NetworkOwnership) -> Vec<Option<String>> {
         let roster = ownership.load_roster();
         (0..NETWORKS)
-            .map(|n| roster.find_owner(&format!("network {n}")).map(str::to_owned))
+            .map(|n| roster.find_owner_of_network(&format!("network {n}")).map(str::to_owned))
             .collect()
     }
 
@@ -124,9 +124,15 @@ mod tests {
     fn when_a_node_leaves_only_its_networks_move() {
         let ownership = NetworkOwnership::new(0, []).expect("no nodes");
         assert!(owners(&ownership).iter().all(Option::is_none));
-        assert_eq!(ownership.replace_roster(1, nodes(&[("a", 1), ("b", 1), ("c", 1)])), Ok(true));
+        assert_eq!(
+            ownership.replace_roster_if_newer(1, nodes(&[("a", 1), ("b", 1), ("c", 1)])),
+            Ok(true)
+        );
         let before = owners(&ownership);
-        assert_eq!(ownership.replace_roster(2, nodes(&[("a", 1), ("b", 0), ("c", 1)])), Ok(true));
+        assert_eq!(
+            ownership.replace_roster_if_newer(2, nodes(&[("a", 1), ("b", 0), ("c", 1)])),
+            Ok(true)
+        );
         let after = owners(&ownership);
         assert!(!after.contains(&Some("b".into())));
         for (before, after) in before.iter().zip(&after) {
@@ -138,22 +144,25 @@ mod tests {
     #[test]
     fn a_node_owns_networks_in_proportion_to_its_weight() {
         let ownership = NetworkOwnership::new(0, []).expect("no nodes");
-        ownership.replace_roster(1, nodes(&[("a", 1), ("b", 3)])).expect("a ring");
+        ownership.replace_roster_if_newer(1, nodes(&[("a", 1), ("b", 3)])).expect("a ring");
         let of_b = owners(&ownership).iter().filter(|it| it.as_deref() == Some("b")).count();
         assert!((600..900).contains(&of_b), "{of_b}");
-        assert!((0.6..0.9).contains(&ownership.load_roster().expected_share("b")));
+        assert!((0.6..0.9).contains(&ownership.load_roster().expected_network_share("b")));
     }
 
     #[test]
     fn an_older_roster_is_ignored() {
         let ownership = NetworkOwnership::new(0, []).expect("no nodes");
-        assert_eq!(ownership.replace_roster(5, nodes(&[("a", 1)])), Ok(true));
-        assert_eq!(ownership.replace_roster(4, nodes(&[("b", 1)])), Ok(false));
-        assert_eq!(ownership.replace_roster(5, nodes(&[("b", 1)])), Ok(false));
+        assert_eq!(ownership.replace_roster_if_newer(5, nodes(&[("a", 1)])), Ok(true));
+        assert_eq!(ownership.replace_roster_if_newer(4, nodes(&[("b", 1)])), Ok(false));
+        assert_eq!(ownership.replace_roster_if_newer(5, nodes(&[("b", 1)])), Ok(false));
         assert_eq!(
-            (ownership.load_roster().roster_number(), ownership.load_roster().find_owner("x")),
+            (
+                ownership.load_roster().roster_number(),
+                ownership.load_roster().find_owner_of_network("x")
+            ),
             (5, Some("a"))
         );
-        assert!(ownership.replace_roster(6, nodes(&[("a", 1), ("a", 1)])).is_err());
+        assert!(ownership.replace_roster_if_newer(6, nodes(&[("a", 1), ("a", 1)])).is_err());
     }
 }

@@ -11,7 +11,7 @@ pub struct ReplicaDecodeError;
 
 /// The whole state of a network at one position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReplicaState {
+pub struct NetworkStateSnapshot {
     pub at: Position,
     /// The state, in pieces chosen by its owner.
     pub pieces: Vec<Bytes>,
@@ -23,7 +23,7 @@ pub struct ReplicaState {
 /// [`PART_BYTES_MAX`](super::PART_BYTES_MAX) are split.
 pub trait NetworkReplica: Send + Sync + 'static {
     /// Returns the current state of a network; `None` if there is none yet.
-    fn network_state(&self, network: &str) -> Option<ReplicaState>;
+    fn current_network_state(&self, network: &str) -> Option<NetworkStateSnapshot>;
 
     /// Applies the changes from revision `previous`, the network's current one, to `at`. It swaps the state and then
     /// appends to this node's rooms in one [`PublishBatch`](crate::PublishBatch), at the epoch and the offsets of the
@@ -32,7 +32,7 @@ pub trait NetworkReplica: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns an error if the changes cannot be read; then nothing has changed.
-    fn apply_changes(
+    fn apply_network_changes(
         &self,
         network: &str,
         previous: u64,
@@ -45,7 +45,7 @@ pub trait NetworkReplica: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns an error if the state cannot be read; then nothing has changed.
-    fn replace_state(
+    fn replace_network_state(
         &self,
         network: &str,
         at: Position,

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 pub use self::publish::{PublishError, PublishOutcome};
 
-use crate::{Channel, RoomKey};
+use crate::{EncodedChannelName, RoomKey};
 
 /// The prefix of the names of an operator's channels.
 pub const APP_PREFIX: &str = "app/";
@@ -115,7 +115,7 @@ impl NamespaceIndex {
     }
 
     /// Returns the namespace of an `app/…` channel. Cost: one comparison per namespace.
-    pub(crate) fn find_namespace(&self, channel: &Channel) -> Option<&Namespace> {
+    pub(crate) fn find_namespace(&self, channel: &EncodedChannelName) -> Option<&Namespace> {
         let name = channel.as_str();
         if !name.starts_with(APP_PREFIX) {
             return None;
@@ -124,7 +124,7 @@ impl NamespaceIndex {
     }
 
     /// Returns the room key of one of the hub's own channels; `None` for channels of the source.
-    pub(crate) fn room_key(&self, channel: &Channel) -> Option<RoomKey> {
+    pub(crate) fn room_key_of_hub_channel(&self, channel: &EncodedChannelName) -> Option<RoomKey> {
         let name = channel.as_str();
         let kind = if name.starts_with(APP_PREFIX) {
             KIND_APP
@@ -144,26 +144,26 @@ impl NamespaceIndex {
 
 impl RoomKey {
     /// Returns true if the channel belongs to a source, with a state that can be read again.
-    pub(crate) fn has_state(self) -> bool {
+    pub(crate) fn has_source_state(self) -> bool {
         self.group != 0 || self.kind < KINDS_OF_HUB
     }
 
     /// Returns true if no client can name the channel: a session hears it together with another, and its positions are
     /// not sent.
-    pub(crate) fn is_hidden(self) -> bool {
+    pub(crate) fn is_hidden_from_clients(self) -> bool {
         self.group == 0 && (self.kind == KIND_MEMBERS || self.kind == KIND_USER)
     }
 }
 
-impl Channel {
+impl EncodedChannelName {
     /// Returns the hidden channel with the joins and leaves of this channel.
-    pub(crate) fn members_channel(&self) -> Self {
-        Self::new_hidden(MEMBERS_PREFIX, self.as_str())
+    pub(crate) fn joins_and_leaves_channel(&self) -> Self {
+        Self::new_internal_name(MEMBERS_PREFIX, self.as_str())
     }
 
     /// Returns the hidden channel with the orders for all sessions of a user.
-    pub(crate) fn for_user(user: &str) -> Self {
-        Self::new_hidden(USER_PREFIX, user)
+    pub(crate) fn user_orders_channel(user: &str) -> Self {
+        Self::new_internal_name(USER_PREFIX, user)
     }
 }
 
@@ -177,8 +177,8 @@ mod tests {
         NamespaceIndex::new(&prefixes.iter().map(named).collect::<Vec<_>>(), 7)
     }
 
-    fn channel(name: &str) -> Channel {
-        Channel::parse_name(name).expect("a channel")
+    fn channel(name: &str) -> EncodedChannelName {
+        EncodedChannelName::parse_channel_name(name).expect("a channel")
     }
 
     #[test]
@@ -201,11 +201,22 @@ mod tests {
     fn hidden_channels_have_separate_rooms() {
         let namespaces = namespaces(&[]);
         let chat = channel("app/chat");
-        let keys = [&chat, &chat.members_channel(), &Channel::for_user("app/chat")]
-            .map(|channel| namespaces.room_key(channel).expect("the hub's own"));
+        let keys = [
+            &chat,
+            &chat.joins_and_leaves_channel(),
+            &EncodedChannelName::user_orders_channel("app/chat"),
+        ]
+        .map(|channel| namespaces.room_key_of_hub_channel(channel).expect("the hub's own"));
         assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2]);
-        assert!(!keys[0].is_hidden() && keys[1].is_hidden() && keys[2].is_hidden());
-        assert!(Channel::parse_name(chat.members_channel().as_str()).is_err());
-        assert_eq!(namespaces.room_key(&channel("feed/city")), None);
+        assert!(
+            !keys[0].is_hidden_from_clients()
+                && keys[1].is_hidden_from_clients()
+                && keys[2].is_hidden_from_clients()
+        );
+        assert!(
+            EncodedChannelName::parse_channel_name(chat.joins_and_leaves_channel().as_str())
+                .is_err()
+        );
+        assert_eq!(namespaces.room_key_of_hub_channel(&channel("feed/city")), None);
     }
 }

@@ -6,7 +6,8 @@ use bytes::Bytes;
 
 use crate::limits::{APP_DATA_BYTES_MAX, EXTRAS_BYTES_MAX};
 use crate::{
-    Channel, DisconnectOrder, Hub, Position, PublicationExtras, PublicationNote, PublishBatch,
+    DisconnectOrder, EncodedChannelName, Hub, NonDataContent, Position, PublicationExtras,
+    PublishBatch,
 };
 
 /// The result of a publication.
@@ -46,33 +47,38 @@ impl Hub {
     /// # Errors
     /// Returns an error if the channel is not in `app/…`, if the publication is too large, if no room is available, or
     /// if the hub is stopping.
-    pub fn publish_app(
+    pub fn publish_to_app_channel(
         &self,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         data: Bytes,
         extras: PublicationExtras,
     ) -> Result<PublishOutcome, PublishError> {
-        self.open_batch().publish_app(channel, data, extras)
+        self.open_publish_batch().publish_app(channel, data, extras)
     }
 
     /// Closes connections of a user: each session that [listens](crate::Session::subscribe_user) gets the order as a
     /// delivery.
     pub fn disconnect_user(&self, user: &str, order: DisconnectOrder) {
-        let note = PublicationNote::Disconnect(Arc::new(order));
-        Self::publish_note(&mut self.open_batch(), self, &Channel::for_user(user), note);
+        let note = NonDataContent::Disconnect(Arc::new(order));
+        Self::publish_to_hidden_room(
+            &mut self.open_publish_batch(),
+            self,
+            &EncodedChannelName::user_orders_channel(user),
+            note,
+        );
     }
 
     /// Publishes a note in a hidden room; does nothing if there is no such room.
-    pub(crate) fn publish_note(
+    pub(crate) fn publish_to_hidden_room(
         batch: &mut PublishBatch<'_>,
         hub: &Self,
-        channel: &Channel,
-        note: PublicationNote,
+        channel: &EncodedChannelName,
+        note: NonDataContent,
     ) {
-        let key = hub.namespaces().room_key(channel);
+        let key = hub.namespaces().room_key_of_hub_channel(channel);
         let room = key.and_then(|key| hub.find_room(key));
         if let Some(room) = room.filter(|room| room.channel() == channel) {
-            batch.append_note(&room, Bytes::new(), Some(note));
+            batch.append_at_next_offset(&room, Bytes::new(), Some(note));
         }
     }
 }
@@ -84,7 +90,7 @@ impl PublishBatch<'_> {
     /// Returns the errors of [`Hub::publish_app`].
     pub fn publish_app(
         &mut self,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         data: Bytes,
         extras: PublicationExtras,
     ) -> Result<PublishOutcome, PublishError> {
@@ -98,10 +104,11 @@ impl PublishBatch<'_> {
             return Err(PublishError::Stopping);
         }
         let has_history = namespace.history.is_some();
-        let key = self.hub().namespaces().room_key(channel).ok_or(PublishError::NotApp)?;
+        let key =
+            self.hub().namespaces().room_key_of_hub_channel(channel).ok_or(PublishError::NotApp)?;
         loop {
             let room = if has_history {
-                self.hub().enter_room(channel, key).ok_or(PublishError::TooManyRooms)?
+                self.hub().get_or_create_room(channel, key).ok_or(PublishError::TooManyRooms)?
             } else if let Some(room) = self.hub().find_room(key) {
                 room
             } else {
@@ -111,9 +118,11 @@ impl PublishBatch<'_> {
                 return Err(PublishError::KeyTaken);
             }
             // A room that has just been closed is being removed from the table: try again.
-            if let Some(position) =
-                self.append_note(&room, data.clone(), extras.clone().into_note())
-            {
+            if let Some(position) = self.append_at_next_offset(
+                &room,
+                data.clone(),
+                extras.clone().into_non_data_content(),
+            ) {
                 return Ok(PublishOutcome { position: Some(position) });
             }
             if !has_history {

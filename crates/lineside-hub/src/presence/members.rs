@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
-use super::{PresenceMember, PresencePage, PresenceShared, PresenceStats};
-use crate::Channel;
+use super::{PresenceMember, PresencePage, PresenceStats, SharedPresenceState};
+use crate::EncodedChannelName;
 use crate::limits::{
     CHANGES_PENDING_MAX, PRESENCE_CHANGES_PER_TICK_MAX, PRESENCE_CHANGES_PER_TICK_MIN,
     PRESENCE_DELIVERIES_PER_TICK_MAX,
@@ -18,10 +18,10 @@ const HOLES_PER_PAGE_MAX: usize = 4_096;
 
 #[derive(Debug)]
 pub(super) struct ChannelMembers {
-    channel: Channel,
+    channel: EncodedChannelName,
     /// True if joins and leaves are published.
     publishes_changes: bool,
-    common: Arc<PresenceShared>,
+    common: Arc<SharedPresenceState>,
     inner: Mutex<MemberTable>,
 }
 
@@ -45,7 +45,7 @@ struct MemberTable {
     closed: bool,
 }
 
-pub(super) enum EnterOutcome {
+pub(super) enum AddMemberOutcome {
     Slot(u32),
     Full,
     Closed,
@@ -53,35 +53,35 @@ pub(super) enum EnterOutcome {
 
 impl ChannelMembers {
     pub(super) fn new(
-        channel: Channel,
+        channel: EncodedChannelName,
         publishes_changes: bool,
-        common: Arc<PresenceShared>,
+        common: Arc<SharedPresenceState>,
     ) -> Self {
         Self { channel, publishes_changes, common, inner: Mutex::default() }
     }
 
-    pub(super) fn channel(&self) -> &Channel {
+    pub(super) fn channel(&self) -> &EncodedChannelName {
         &self.channel
     }
 
-    pub(super) fn enter_member(self: &Arc<Self>, member: &Arc<PresenceMember>) -> EnterOutcome {
+    pub(super) fn add_member(self: &Arc<Self>, member: &Arc<PresenceMember>) -> AddMemberOutcome {
         let common = &self.common;
         let mut inner = self.inner.lock();
         if inner.closed {
-            return EnterOutcome::Closed;
+            return AddMemberOutcome::Closed;
         }
         if common.present.fetch_add(1, Ordering::Relaxed) >= common.present_max {
             common.present.fetch_sub(1, Ordering::Relaxed);
-            return EnterOutcome::Full;
+            return AddMemberOutcome::Full;
         }
         let Some(slot) = inner.assign_slot(member) else {
             common.present.fetch_sub(1, Ordering::Relaxed);
-            return EnterOutcome::Full;
+            return AddMemberOutcome::Full;
         };
         inner.present += 1;
         *inner.users.entry(member.user.clone()).or_default() += 1;
-        self.note_change(&mut inner, true, member);
-        EnterOutcome::Slot(slot)
+        self.record_presence_change(&mut inner, true, member);
+        AddMemberOutcome::Slot(slot)
     }
 
     pub(super) fn remove_member(self: &Arc<Self>, slot: u32) {
@@ -104,7 +104,7 @@ impl ChannelMembers {
                 inner.users.remove(&member.user);
             }
         }
-        self.note_change(&mut inner, false, &member);
+        self.record_presence_change(&mut inner, false, &member);
     }
 
     pub(super) fn presence_stats(&self) -> PresenceStats {
@@ -131,7 +131,9 @@ impl ChannelMembers {
 
     /// Takes the changes to publish now, and the number of dropped ones. Changes beyond the limit of one tick stay for
     /// the next: in a full channel each change is many deliveries.
-    pub(super) fn take_changes(self: &Arc<Self>) -> (Vec<(bool, Arc<PresenceMember>)>, u64) {
+    pub(super) fn take_changes_for_tick(
+        self: &Arc<Self>,
+    ) -> (Vec<(bool, Arc<PresenceMember>)>, u64) {
         let mut inner = self.inner.lock();
         let limit = PRESENCE_DELIVERIES_PER_TICK_MAX / inner.present.max(1);
         let limit = limit.clamp(PRESENCE_CHANGES_PER_TICK_MIN, PRESENCE_CHANGES_PER_TICK_MAX);
@@ -147,7 +149,7 @@ impl ChannelMembers {
         }
         inner.dirty = false;
         if !inner.changes.is_empty() {
-            self.mark_dirty(&mut inner);
+            self.queue_for_next_tick(&mut inner);
         }
         (taken, std::mem::take(&mut inner.dropped))
     }
@@ -158,21 +160,21 @@ impl ChannelMembers {
         inner.closed
     }
 
-    fn note_change(
+    fn record_presence_change(
         self: &Arc<Self>,
         inner: &mut MemberTable,
         joined: bool,
         member: &Arc<PresenceMember>,
     ) {
         if self.publishes_changes {
-            inner.record_change(joined, member);
+            inner.record_or_cancel_change(joined, member);
         }
         if self.publishes_changes || inner.present == 0 {
-            self.mark_dirty(inner);
+            self.queue_for_next_tick(inner);
         }
     }
 
-    fn mark_dirty(self: &Arc<Self>, inner: &mut MemberTable) {
+    fn queue_for_next_tick(self: &Arc<Self>, inner: &mut MemberTable) {
         if !inner.dirty {
             inner.dirty = true;
             self.common.dirty.lock().push(self.clone());
@@ -196,7 +198,7 @@ impl MemberTable {
     }
 
     /// Records a change, unless it cancels the recorded one of the client.
-    fn record_change(&mut self, joined: bool, member: &Arc<PresenceMember>) {
+    fn record_or_cancel_change(&mut self, joined: bool, member: &Arc<PresenceMember>) {
         if let Some(number) = self.change_of.get(&member.client) {
             let index = usize::try_from(number - self.first_change).unwrap_or(usize::MAX);
             let change = self.changes.get_mut(index);

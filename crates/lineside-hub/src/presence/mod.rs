@@ -15,7 +15,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use self::members::ChannelMembers;
-use crate::{Channel, Hub, PublicationNote};
+use crate::{EncodedChannelName, Hub, NonDataContent};
 
 /// The data of a subscriber that others may see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,18 +68,18 @@ pub enum PresenceError {
 
 /// The presence of one subscriber in one channel; it leaves when this is dropped.
 #[must_use]
-pub struct Membership {
+pub struct PresenceMembership {
     members: Arc<ChannelMembers>,
     slot: u32,
 }
 
-impl Drop for Membership {
+impl Drop for PresenceMembership {
     fn drop(&mut self) {
         ChannelMembers::remove_member(&self.members, self.slot);
     }
 }
 
-impl fmt::Debug for Membership {
+impl fmt::Debug for PresenceMembership {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Membership({} of {})", self.slot, self.members.channel())
     }
@@ -89,13 +89,13 @@ impl fmt::Debug for Membership {
 #[derive(Debug)]
 pub(crate) struct PresenceRegistry {
     /// Bound: one channel per present subscriber.
-    channels: papaya::HashMap<Channel, Arc<ChannelMembers>>,
-    common: Arc<PresenceShared>,
+    channels: papaya::HashMap<EncodedChannelName, Arc<ChannelMembers>>,
+    common: Arc<SharedPresenceState>,
 }
 
 /// The state shared by all channels.
 #[derive(Debug)]
-pub(super) struct PresenceShared {
+pub(super) struct SharedPresenceState {
     /// Channels with changes to publish, or without subscribers. Bound: each channel once.
     dirty: Mutex<Vec<Arc<ChannelMembers>>>,
     present: AtomicUsize,
@@ -104,8 +104,11 @@ pub(super) struct PresenceShared {
 
 impl PresenceRegistry {
     pub(crate) fn new(present_max: usize) -> Self {
-        let common =
-            PresenceShared { dirty: Mutex::default(), present: AtomicUsize::new(0), present_max };
+        let common = SharedPresenceState {
+            dirty: Mutex::default(),
+            present: AtomicUsize::new(0),
+            present_max,
+        };
         Self { channels: papaya::HashMap::new(), common: Arc::new(common) }
     }
 
@@ -113,16 +116,16 @@ impl PresenceRegistry {
         self.common.present.load(Ordering::Relaxed)
     }
 
-    fn find_channel(&self, channel: &Channel) -> Option<Arc<ChannelMembers>> {
+    fn find_channel_members(&self, channel: &EncodedChannelName) -> Option<Arc<ChannelMembers>> {
         self.channels.pin().get(channel).cloned()
     }
 
-    fn enter_channel(
+    fn add_member_to_channel(
         &self,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         member: Arc<PresenceMember>,
         publishes_changes: bool,
-    ) -> Option<Membership> {
+    ) -> Option<PresenceMembership> {
         loop {
             let members = self.channels.pin();
             let members = members.get_or_insert_with(channel.clone(), || {
@@ -133,12 +136,12 @@ impl PresenceRegistry {
                 ))
             });
             // A channel that has just been closed is being removed from the table: try again.
-            match ChannelMembers::enter_member(members, &member) {
-                members::EnterOutcome::Slot(slot) => {
-                    return Some(Membership { members: members.clone(), slot });
+            match ChannelMembers::add_member(members, &member) {
+                members::AddMemberOutcome::Slot(slot) => {
+                    return Some(PresenceMembership { members: members.clone(), slot });
                 }
-                members::EnterOutcome::Full => return None,
-                members::EnterOutcome::Closed => std::hint::spin_loop(),
+                members::AddMemberOutcome::Full => return None,
+                members::AddMemberOutcome::Closed => std::hint::spin_loop(),
             }
         }
     }
@@ -149,31 +152,34 @@ impl Hub {
     ///
     /// # Errors
     /// Returns an error if the channel does not count subscribers, or if too many are counted.
-    pub fn enter_presence(
+    pub fn count_as_present(
         &self,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         member: Arc<PresenceMember>,
-    ) -> Result<Membership, PresenceError> {
+    ) -> Result<PresenceMembership, PresenceError> {
         let namespace = self.namespaces().find_namespace(channel);
         let namespace = namespace.filter(|it| it.presence || it.join_leave);
         let publishes_changes = namespace.ok_or(PresenceError::PresenceDisabled)?.join_leave;
-        self.presence_registry().enter_channel(channel, member, publishes_changes).ok_or_else(
-            || {
+        self.presence_registry()
+            .add_member_to_channel(channel, member, publishes_changes)
+            .ok_or_else(|| {
                 self.counters().refused_presence.increment();
                 PresenceError::Full
-            },
-        )
+            })
     }
 
     /// Returns the number of subscribers of the channel.
     ///
     /// # Errors
     /// Returns an error if the channel does not count subscribers.
-    pub fn presence_stats(&self, channel: &Channel) -> Result<PresenceStats, PresenceError> {
-        self.check_presence(channel)?;
+    pub fn presence_stats(
+        &self,
+        channel: &EncodedChannelName,
+    ) -> Result<PresenceStats, PresenceError> {
+        self.ensure_presence_enabled(channel)?;
         Ok(self
             .presence_registry()
-            .find_channel(channel)
+            .find_channel_members(channel)
             .map(|members| members.presence_stats())
             .unwrap_or_default())
     }
@@ -185,12 +191,12 @@ impl Hub {
     /// Returns an error if the channel does not count subscribers.
     pub fn presence_page(
         &self,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         from: u32,
         limit: usize,
     ) -> Result<PresencePage, PresenceError> {
-        self.check_presence(channel)?;
-        let members = self.presence_registry().find_channel(channel);
+        self.ensure_presence_enabled(channel)?;
+        let members = self.presence_registry().find_channel_members(channel);
         Ok(members.map(|members| members.presence_page(from, limit)).unwrap_or_default())
     }
 
@@ -201,16 +207,16 @@ impl Hub {
         if dirty.is_empty() {
             return;
         }
-        let mut batch = self.open_batch();
+        let mut batch = self.open_publish_batch();
         for members in dirty {
-            let (changes, dropped) = ChannelMembers::take_changes(&members);
+            let (changes, dropped) = ChannelMembers::take_changes_for_tick(&members);
             self.counters().member_changes.add(changes.len() as u64);
             self.counters().member_changes_dropped.add(dropped);
-            let members_channel = members.channel().members_channel();
+            let members_channel = members.channel().joins_and_leaves_channel();
             for (joined, member) in changes {
                 let channel = members.channel().clone();
-                let note = PublicationNote::Member { channel, joined, member };
-                Self::publish_note(&mut batch, self, &members_channel, note);
+                let note = NonDataContent::Member { channel, joined, member };
+                Self::publish_to_hidden_room(&mut batch, self, &members_channel, note);
             }
             if members.close_if_empty() {
                 self.presence_registry().channels.pin().remove(members.channel());
@@ -218,7 +224,7 @@ impl Hub {
         }
     }
 
-    fn check_presence(&self, channel: &Channel) -> Result<(), PresenceError> {
+    fn ensure_presence_enabled(&self, channel: &EncodedChannelName) -> Result<(), PresenceError> {
         let is_enabled =
             self.namespaces().find_namespace(channel).is_some_and(|namespace| namespace.presence);
         if is_enabled { Ok(()) } else { Err(PresenceError::PresenceDisabled) }

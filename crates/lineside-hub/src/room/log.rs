@@ -80,7 +80,7 @@ impl RoomLog {
     }
 
     /// Returns true on the first call with this batch.
-    pub(super) fn enter_batch(&mut self, batch: u64) -> bool {
+    pub(super) fn start_batch_once(&mut self, batch: u64) -> bool {
         let first = self.batch != batch;
         if first {
             self.batch = batch;
@@ -97,19 +97,19 @@ impl RoomLog {
         config: &HubConfig,
     ) -> bool {
         let offset = match at {
-            None => self.ring.top_offset().saturating_add(1),
+            None => self.ring.newest_offset().saturating_add(1),
             Some(at) => {
                 // A publisher is never behind the room, so an unknown epoch is a newer one. The room did not see the
                 // publications before this offset, so it covers nothing earlier.
                 if self.epoch != Some(at.epoch) {
-                    self.begin_epoch(Position { offset: at.offset.saturating_sub(1), ..at });
+                    self.start_epoch_at(Position { offset: at.offset.saturating_sub(1), ..at });
                 }
                 at.offset
             }
         };
         let appended = self.push(offset, Publication::new(offset, data, now), now, config);
         if appended {
-            self.drop_uncovered_state();
+            self.drop_state_older_than_ring();
         } else {
             // A state that was read already may be ahead of the publication; a later publication must not be.
             debug_assert!(
@@ -121,24 +121,24 @@ impl RoomLog {
         appended
     }
 
-    pub(super) fn restate_at(&mut self, at: Option<Position>) {
+    pub(super) fn require_state_read_at(&mut self, at: Option<Position>) {
         let offset = match at {
-            None => self.ring.top_offset().saturating_add(1),
-            Some(at) if self.epoch != Some(at.epoch) => return self.begin_epoch(at),
+            None => self.ring.newest_offset().saturating_add(1),
+            Some(at) if self.epoch != Some(at.epoch) => return self.start_epoch_at(at),
             Some(at) => at.offset,
         };
         // A room created after the swap has read the new state already.
-        if offset > self.ring.floor_offset() && offset >= self.ring.top_offset() {
-            self.ring.restate_up_to(offset);
-            self.drop_uncovered_state();
+        if offset > self.ring.oldest_covered_offset() && offset >= self.ring.newest_offset() {
+            self.ring.replace_entries_by_state_at(offset);
+            self.drop_state_older_than_ring();
         }
     }
 
     /// Starts a new epoch at `position`; discards the log of the old one.
-    pub(super) fn begin_epoch(&mut self, position: Position) {
+    pub(super) fn start_epoch_at(&mut self, position: Position) {
         self.epoch = Some(position.epoch);
-        self.ring.restart_from(position.offset);
-        self.drop_state();
+        self.ring.restart_sequence_from(position.offset);
+        self.drop_cached_state();
     }
 
     /// Appends to the ring at an offset above its top, and drops entries beyond the limits.
@@ -150,19 +150,19 @@ impl RoomLog {
         config: &HubConfig,
     ) -> bool {
         let pushed = self.ring.push(offset, publication, self.ring_bounds(now, config));
-        self.trim_to_history(config);
+        self.trim_ring_to_history(config);
         pushed
     }
 
     pub(super) fn trim_ring(&mut self, now: Duration, config: &HubConfig) {
         self.ring.trim_to_bounds(self.ring_bounds(now, config));
-        self.trim_to_history(config);
-        self.drop_uncovered_state();
+        self.trim_ring_to_history(config);
+        self.drop_state_older_than_ring();
     }
 
     /// A history is retained whole, up to the limit of any ring. Older entries only help readers that fell behind, and
     /// take no more memory than in other rooms.
-    fn trim_to_history(&mut self, config: &HubConfig) {
+    fn trim_ring_to_history(&mut self, config: &HubConfig) {
         let Some(history) = self.history else { return };
         while self.ring.byte_size() > config.ring_bytes_min && self.ring.len() > history.size.max(1)
         {
@@ -174,28 +174,28 @@ impl RoomLog {
         }
     }
 
-    pub(super) fn drop_uncovered_state(&mut self) {
+    pub(super) fn drop_state_older_than_ring(&mut self) {
         if self
             .state
             .as_ref()
-            .is_some_and(|state| !self.ring.covers_offset(state.position().offset))
+            .is_some_and(|state| !self.ring.holds_all_entries_after(state.position().offset))
         {
-            self.drop_state();
+            self.drop_cached_state();
         }
     }
 
-    pub(super) fn drop_state(&mut self) {
+    pub(super) fn drop_cached_state(&mut self) {
         self.spent_state = self.state.take().or(self.spent_state.take());
     }
 
     pub(super) fn close_log(&mut self) {
         self.closed = true;
-        self.ring.restart_from(self.ring.top_offset());
-        self.drop_state();
+        self.ring.restart_sequence_from(self.ring.newest_offset());
+        self.drop_cached_state();
     }
 
     /// Returns true if there is a history that later subscribers may ask for.
-    pub(super) fn keeps_history(&self) -> bool {
+    pub(super) fn has_history(&self) -> bool {
         self.history.is_some() && !self.ring.is_empty()
     }
 

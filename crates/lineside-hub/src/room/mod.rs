@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_sync::fanout::{FanoutTopic, SignalBatch};
+use lineside_sync::fanout::{FanoutTopic, ListenerSignalBatch};
 use lineside_sync::ring::SharedRing;
 
-pub(crate) use self::app::RoomTail;
+pub(crate) use self::app::RoomLogTail;
 pub(crate) use self::state::DeliverableState;
 pub use self::state::EncodedState;
 
@@ -23,13 +23,15 @@ use self::log::RoomLog;
 use crate::listener::ListenerHandle;
 use crate::metrics::HubCounters;
 use crate::publication::Publication;
-use crate::{Channel, Epoch, HistoryOptions, HubConfig, Listener, Position, RoomKey};
+use crate::{
+    EncodedChannelName, Epoch, HistoryOptions, HubConfig, NewsListener, Position, RoomKey,
+};
 
 /// One channel's live state on this node.
 #[derive(Debug)]
-pub struct Room {
+pub struct ChannelRoom {
     key: RoomKey,
-    channel: Channel,
+    channel: EncodedChannelName,
     log: SharedRing<RoomLog>,
     /// True once the group has ended. Set before the log's version rises, so a reader that sees the new version sees
     /// this too.
@@ -52,7 +54,7 @@ pub(crate) enum NextPublication {
 
 /// The relation of a client's claimed position to the room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PositionClaim {
+pub(crate) enum ClaimedPositionStatus {
     /// All publications after the position are available.
     Covered,
     /// The position is of another epoch, or before the start of the ring; it will never be covered again.
@@ -61,10 +63,10 @@ pub(crate) enum PositionClaim {
     Ahead,
 }
 
-impl Room {
+impl ChannelRoom {
     pub(crate) fn new(
         key: RoomKey,
-        channel: Channel,
+        channel: EncodedChannelName,
         epoch: Option<Epoch>,
         history: Option<HistoryOptions>,
         now: Duration,
@@ -81,14 +83,14 @@ impl Room {
     }
 
     /// Returns the channel's name.
-    pub fn channel(&self) -> &Channel {
+    pub fn channel(&self) -> &EncodedChannelName {
         &self.channel
     }
 
     /// Returns the newest offset and its epoch; `None` between the room's creation and its first read.
-    pub fn top_position(&self) -> Option<Position> {
+    pub fn newest_position(&self) -> Option<Position> {
         let log = self.log.lock();
-        log.epoch.map(|epoch| Position { epoch, offset: log.ring.top_offset() })
+        log.epoch.map(|epoch| Position { epoch, offset: log.ring.newest_offset() })
     }
 
     /// Returns the number of listeners: single sessions, and partitions with sessions here.
@@ -101,11 +103,11 @@ impl Room {
         self.subscribers.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn count_subscriber(&self) {
+    pub(crate) fn increment_subscriber_count(&self) {
         self.subscribers.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn uncount_subscriber(&self) {
+    pub(crate) fn decrement_subscriber_count(&self) {
         self.subscribers.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -121,11 +123,11 @@ impl Room {
     }
 
     pub(crate) fn log_version(&self) -> u64 {
-        self.log.version()
+        self.log.change_version()
     }
 
     /// Changes the log, and updates the node's byte counts.
-    fn change_log<R>(&self, change: impl FnOnce(&mut RoomLog) -> R) -> R {
+    fn change_log_and_count_bytes<R>(&self, change: impl FnOnce(&mut RoomLog) -> R) -> R {
         let mut log = self.log.lock();
         let before = (log.ring.byte_size(), log.state_bytes());
         let result = change(&mut log);
@@ -156,11 +158,11 @@ impl Room {
     }
 
     /// Closes the room and discards its ring if it has had no listeners for `linger` and has no history.
-    pub(crate) fn close_if_quiet(&self, now: Duration, linger: Duration) -> bool {
-        self.change_log(|log| {
+    pub(crate) fn close_if_idle(&self, now: Duration, linger: Duration) -> bool {
+        self.change_log_and_count_bytes(|log| {
             let quiet = log.listeners.is_empty()
                 && now.saturating_sub(log.quiet_since) >= linger
-                && !log.keeps_history();
+                && !log.has_history();
             if quiet {
                 log.close_log();
             }
@@ -172,7 +174,7 @@ impl Room {
     /// open.
     pub(crate) fn end_room(&self) -> bool {
         self.has_ended.store(true, Ordering::Release);
-        self.change_log(|log| {
+        self.change_log_and_count_bytes(|log| {
             let was_open = !log.closed;
             log.close_log();
             was_open
@@ -194,37 +196,37 @@ impl Room {
         batch: u64,
         config: &HubConfig,
     ) -> (bool, bool) {
-        self.change_log(|log| {
+        self.change_log_and_count_bytes(|log| {
             if log.closed {
                 return (false, false);
             }
-            (log.enter_batch(batch), log.append_publication(at, data, now, config))
+            (log.start_batch_once(batch), log.append_publication(at, data, now, config))
         })
     }
 
     /// Makes every subscriber read the state at `at`, or at the room's own next offset. Returns true if this is the
     /// room's first change in the batch.
-    pub(crate) fn restate_room(&self, at: Option<Position>, batch: u64) -> bool {
-        self.change_log(|log| {
+    pub(crate) fn require_state_read(&self, at: Option<Position>, batch: u64) -> bool {
+        self.change_log_and_count_bytes(|log| {
             if log.closed {
                 return false;
             }
-            let first = log.enter_batch(batch);
-            log.restate_at(at);
+            let first = log.start_batch_once(batch);
+            log.require_state_read_at(at);
             first
         })
     }
 
     /// Continues at `at` without the publications before it. Returns true if this is the room's first change in the
     /// batch.
-    pub(crate) fn mark_gap(&self, at: Position, batch: u64) -> bool {
-        self.change_log(|log| {
-            let is_new = log.epoch != Some(at.epoch) || log.ring.top_offset() < at.offset;
+    pub(crate) fn continue_at_with_gap(&self, at: Position, batch: u64) -> bool {
+        self.change_log_and_count_bytes(|log| {
+            let is_new = log.epoch != Some(at.epoch) || log.ring.newest_offset() < at.offset;
             if log.closed || !is_new {
                 return false;
             }
-            let first = log.enter_batch(batch);
-            log.begin_epoch(at);
+            let first = log.start_batch_once(batch);
+            log.start_epoch_at(at);
             first
         })
     }
@@ -235,19 +237,19 @@ impl Room {
 
     /// Sets the room's position from the source. Returns false if the room has started a new epoch since `before` was
     /// read, so that `position` may be of the old one: then ask the source again.
-    pub(crate) fn settle_position(
+    pub(crate) fn set_position_from_source(
         &self,
         previous_epoch: Option<Epoch>,
         position: Position,
     ) -> bool {
-        let (settled, woken) = self.change_log(|log| {
+        let (settled, woken) = self.change_log_and_count_bytes(|log| {
             if log.epoch == Some(position.epoch) {
                 return (true, Vec::new());
             }
             if log.epoch != previous_epoch {
                 return (false, Vec::new());
             }
-            log.begin_epoch(position);
+            log.start_epoch_at(position);
             // Before the first epoch the listeners had nothing that they could have lost.
             let listeners = log.listeners.iter().filter(|_| previous_epoch.is_some());
             (true, listeners.cloned().collect())
@@ -257,89 +259,94 @@ impl Room {
     }
 
     /// Compares a client's claimed position with the room; `now` is the source's position.
-    pub(crate) fn judge_claim(&self, claim: Position, now: Option<Position>) -> PositionClaim {
+    pub(crate) fn compare_claimed_position(
+        &self,
+        claim: Position,
+        now: Option<Position>,
+    ) -> ClaimedPositionStatus {
         let log = self.log.lock();
-        let reached = now.map_or(0, |now| now.offset).max(log.ring.top_offset());
-        if log.epoch != Some(claim.epoch) || !log.ring.covers_offset(claim.offset) {
-            PositionClaim::Gone
+        let reached = now.map_or(0, |now| now.offset).max(log.ring.newest_offset());
+        if log.epoch != Some(claim.epoch) || !log.ring.holds_all_entries_after(claim.offset) {
+            ClaimedPositionStatus::Gone
         } else if claim.offset > reached {
-            PositionClaim::Ahead
+            ClaimedPositionStatus::Ahead
         } else {
-            PositionClaim::Covered
+            ClaimedPositionStatus::Covered
         }
     }
 
     /// Returns the next publication for a reader that has everything up to `cursor`.
-    pub(crate) fn find_next(&self, cursor: Position) -> NextPublication {
+    pub(crate) fn next_publication_after(&self, cursor: Position) -> NextPublication {
         let log = self.log.lock();
-        if log.epoch != Some(cursor.epoch) || !log.ring.covers_offset(cursor.offset) {
+        if log.epoch != Some(cursor.epoch) || !log.ring.holds_all_entries_after(cursor.offset) {
             return NextPublication::NotCovered;
         }
-        match log.ring.first_after(cursor.offset) {
-            Some((entry, last)) => {
-                NextPublication::Publication(entry.item.clone(), last.then_some(log.ring.version()))
-            }
-            None => NextPublication::Nothing(log.ring.version()),
+        match log.ring.first_entry_after(cursor.offset) {
+            Some((entry, last)) => NextPublication::Publication(
+                entry.item.clone(),
+                last.then_some(log.ring.change_version()),
+            ),
+            None => NextPublication::Nothing(log.ring.change_version()),
         }
     }
 
     /// Adds the data-only publications after `cursor` to `into`, up to `bytes`, but at least one. Returns
     /// `Some(Some(version))` of the log if no others follow, `Some(None)` if others do, and `None` if there is no
     /// publication or another kind comes first.
-    pub(crate) fn collect_run(
+    pub(crate) fn collect_data_publications(
         &self,
         cursor: Position,
         bytes: usize,
         into: &mut Vec<Arc<Publication>>,
     ) -> Option<Option<u64>> {
         let log = self.log.lock();
-        if log.epoch != Some(cursor.epoch) || !log.ring.covers_offset(cursor.offset) {
+        if log.epoch != Some(cursor.epoch) || !log.ring.holds_all_entries_after(cursor.offset) {
             return None;
         }
         let (mut offset, mut left) = (cursor.offset, bytes);
         let mut seen = None;
         while seen.is_none()
-            && let Some((entry, last)) = log.ring.first_after(offset)
-            && entry.item.is_data_only()
+            && let Some((entry, last)) = log.ring.first_entry_after(offset)
+            && entry.item.is_for_all_listeners()
             && (into.is_empty() || entry.item.payload.data().len() <= left)
         {
             offset = entry.offset;
             left = left.saturating_sub(entry.item.payload.data().len());
             into.push(entry.item.clone());
-            seen = last.then_some(log.ring.version());
+            seen = last.then_some(log.ring.change_version());
         }
         (!into.is_empty()).then_some(seen)
     }
 
     /// Drops entries that are too old or too many, and the encoded state if it was unused for the linger time.
-    pub(crate) fn trim_log(&self, now: Duration, config: &HubConfig) {
-        self.change_log(|log| {
+    pub(crate) fn trim_log_and_state(&self, now: Duration, config: &HubConfig) {
+        self.change_log_and_count_bytes(|log| {
             log.trim_ring(now, config);
             if now.saturating_sub(log.state_used) >= config.linger {
-                log.drop_state();
+                log.drop_cached_state();
             }
         });
     }
 
     /// Discards about half of the room's bytes: the state if it is larger than the ring, otherwise the older half of
     /// the ring. Returns the number of publications dropped.
-    pub(crate) fn halve_log(&self) -> u64 {
-        self.change_log(|log| {
+    pub(crate) fn halve_log_or_drop_state(&self) -> u64 {
+        self.change_log_and_count_bytes(|log| {
             if log.state_bytes() > log.ring.byte_size() {
-                log.drop_state();
+                log.drop_cached_state();
                 return 0;
             }
             let dropped = log.ring.shrink_to_bytes(log.ring.byte_size() / 2);
-            log.drop_uncovered_state();
+            log.drop_state_older_than_ring();
             dropped
         })
     }
 }
 
-impl FanoutTopic for Room {
-    type Wake = dyn Listener;
+impl FanoutTopic for ChannelRoom {
+    type Wake = dyn NewsListener;
 
-    fn gather_signals(&self, signals: &mut SignalBatch<dyn Listener>) {
-        self.log.lock().listeners.gather_signals(signals);
+    fn collect_listener_signals(&self, signals: &mut ListenerSignalBatch<dyn NewsListener>) {
+        self.log.lock().listeners.collect_listener_signals(signals);
     }
 }

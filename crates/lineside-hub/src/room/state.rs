@@ -7,11 +7,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Room, RoomLog};
+use super::{ChannelRoom, RoomLog};
 use crate::limits::STATE_READ_ATTEMPTS;
 use crate::listener::{ListenerHandle, WorkerPool};
 use crate::publication::FramedPayload;
-use crate::{Epoch, Hub, Position, RoomState, StateSource};
+use crate::{ChannelState, ChannelStateSource, Epoch, Hub, Position};
 
 /// The state of a channel at one position, in parts that are sent one by one.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct EncodedState {
 }
 
 impl EncodedState {
-    fn new(position: Position, state: RoomState) -> Arc<Self> {
+    fn new(position: Position, state: ChannelState) -> Arc<Self> {
         let mut parts: Box<[FramedPayload]> =
             state.parts.into_iter().map(FramedPayload::new).collect();
         if parts.is_empty() {
@@ -58,30 +58,30 @@ pub(crate) struct DeliverableState {
     pub(crate) other_epoch: bool,
 }
 
-impl Room {
+impl ChannelRoom {
     /// Returns the state for a reader at `reader_position`, or `None` while another reader reads it: `listener` is then
     /// signaled at the end.
-    pub(crate) fn read_state_now(
+    pub(crate) fn cached_or_read_state(
         &self,
-        source: &dyn StateSource,
+        source: &dyn ChannelStateSource,
         reader_position: Option<Position>,
         listener: &ListenerHandle,
         now: Duration,
     ) -> Option<DeliverableState> {
         for attempt in 1.. {
-            let baseline = match self.begin_read(reader_position, listener, false, now) {
-                ReadStart::Ready(taken) => return Some(taken),
-                ReadStart::Wait => return None,
-                ReadStart::Read(baseline) => baseline,
+            let baseline = match self.begin_state_read(reader_position, listener, false, now) {
+                StateReadStart::Ready(taken) => return Some(taken),
+                StateReadStart::Wait => return None,
+                StateReadStart::Read(baseline) => baseline,
             };
             let reading = StateReadGuard { room: self };
             let state = self.read_source_state(source);
             let last = if attempt == STATE_READ_ATTEMPTS {
-                LastAttempt::Uncached
+                StateReadAttemptKind::Uncached
             } else {
-                LastAttempt::NotLast
+                StateReadAttemptKind::NotLast
             };
-            let taken = self.end_read(baseline, state, reader_position, now, last);
+            let taken = self.end_state_read(baseline, state, reader_position, now, last);
             drop(reading);
             if taken.is_some() {
                 return taken;
@@ -92,7 +92,7 @@ impl Room {
 
     /// Returns the state, if it is cached. Otherwise a worker reads it, unless one does already, and `listener` is
     /// signaled at the end.
-    pub(crate) fn request_state(
+    pub(crate) fn cached_or_requested_state(
         self: &Arc<Self>,
         hub: &Arc<Hub>,
         workers: &dyn WorkerPool,
@@ -100,63 +100,63 @@ impl Room {
         listener: &ListenerHandle,
         now: Duration,
     ) -> Option<DeliverableState> {
-        match self.begin_read(reader_position, listener, true, now) {
-            ReadStart::Ready(taken) => Some(taken),
-            ReadStart::Wait => None,
-            ReadStart::Read(baseline) => {
+        match self.begin_state_read(reader_position, listener, true, now) {
+            StateReadStart::Ready(taken) => Some(taken),
+            StateReadStart::Wait => None,
+            StateReadStart::Read(baseline) => {
                 let (room, hub) = (self.clone(), hub.clone());
                 let job = StateReadJob { baseline: Some(baseline), room, hub };
-                workers.run_job(Box::new(move || job.run_read()));
+                workers.submit_job(Box::new(move || job.run_state_read()));
                 None
             }
         }
     }
 
-    fn read_source_state(&self, source: &dyn StateSource) -> RoomState {
+    fn read_source_state(&self, source: &dyn ChannelStateSource) -> ChannelState {
         self.counters.states_encoded.increment();
         source.read_state(&self.channel, self.key)
     }
 
     /// Starts a read, unless one is in progress. If one is, or with `queue_reader`, `listener` is signaled at the
     /// end.
-    fn begin_read(
+    fn begin_state_read(
         &self,
         reader_position: Option<Position>,
         listener: &ListenerHandle,
         queue_reader: bool,
         now: Duration,
-    ) -> ReadStart {
+    ) -> StateReadStart {
         let mut log = self.log.lock();
         if let Some(state) = log.state.clone() {
             log.state_used = now;
-            return ReadStart::Ready(log.judge_state(state, reader_position));
+            return StateReadStart::Ready(log.relate_state_to_reader(state, reader_position));
         }
         if log.reading || queue_reader {
             log.waiters.insert(listener.clone());
         }
         if log.reading {
-            return ReadStart::Wait;
+            return StateReadStart::Wait;
         }
         log.reading = true;
-        ReadStart::Read(ReadBaseline { epoch: log.epoch, top: log.ring.top_offset() })
+        StateReadStart::Read(StateReadBaseline { epoch: log.epoch, top: log.ring.newest_offset() })
     }
 
     /// Starts another attempt of a read.
-    fn restart_read(&self) -> ReadBaseline {
+    fn restart_state_read(&self) -> StateReadBaseline {
         let log = self.log.lock();
-        ReadBaseline { epoch: log.epoch, top: log.ring.top_offset() }
+        StateReadBaseline { epoch: log.epoch, top: log.ring.newest_offset() }
     }
 
     /// Caches the state that was read. Returns `None` if the state is out of date, unless this is the last attempt.
-    fn end_read(
+    fn end_state_read(
         &self,
-        baseline: ReadBaseline,
-        state: RoomState,
+        baseline: StateReadBaseline,
+        state: ChannelState,
         reader_position: Option<Position>,
         now: Duration,
-        last: LastAttempt,
+        last: StateReadAttemptKind,
     ) -> Option<DeliverableState> {
-        let (taken, woken) = self.change_log(|log| {
+        let (taken, woken) = self.change_log_and_count_bytes(|log| {
             let position = match state.position.filter(|_| !self.key.has_own_sequence()) {
                 Some(position) => position,
                 // The source's state is at least as new as the room's top was before the read.
@@ -169,21 +169,21 @@ impl Room {
             // If the room's epoch has not changed, the source is ahead. Otherwise a new epoch began meanwhile, and the
             // state is of the old one, which nothing covers.
             if log.epoch == baseline.epoch && log.epoch != Some(position.epoch) {
-                log.begin_epoch(position);
+                log.start_epoch_at(position);
                 woken.extend(log.listeners.iter().cloned());
             }
             let state = EncodedState::new(position, state);
             log.state_bytes_last = state.byte_size();
-            let covered =
-                log.epoch == Some(position.epoch) && log.ring.covers_offset(position.offset);
+            let covered = log.epoch == Some(position.epoch)
+                && log.ring.holds_all_entries_after(position.offset);
             // A closed room would never drop the state.
-            if (covered || last == LastAttempt::Cached) && !log.closed {
+            if (covered || last == StateReadAttemptKind::Cached) && !log.closed {
                 log.state = Some(state.clone());
                 log.state_used = now;
             }
             (
-                (covered || last != LastAttempt::NotLast)
-                    .then(|| log.judge_state(state, reader_position)),
+                (covered || last != StateReadAttemptKind::NotLast)
+                    .then(|| log.relate_state_to_reader(state, reader_position)),
                 woken,
             )
         });
@@ -193,33 +193,33 @@ impl Room {
 }
 
 impl RoomLog {
-    fn judge_state(
+    fn relate_state_to_reader(
         &self,
         state: Arc<EncodedState>,
         reader_position: Option<Position>,
     ) -> DeliverableState {
         let other_epoch = reader_position.is_some_and(|held| held.epoch != state.position.epoch);
         let lost = !other_epoch
-            && reader_position.is_some_and(|held| self.ring.has_lost_entries(held.offset));
+            && reader_position.is_some_and(|held| self.ring.has_reader_lost_entries(held.offset));
         DeliverableState { state, lost, other_epoch }
     }
 }
 
-enum ReadStart {
+enum StateReadStart {
     Ready(DeliverableState),
     Wait,
-    Read(ReadBaseline),
+    Read(StateReadBaseline),
 }
 
 /// The room's epoch and top at the start of a read.
-struct ReadBaseline {
+struct StateReadBaseline {
     epoch: Option<Epoch>,
     top: u64,
 }
 
 /// The treatment of a state that is not covered: only the last attempt uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LastAttempt {
+enum StateReadAttemptKind {
     NotLast,
     /// The last attempt: its reader takes the state.
     Uncached,
@@ -229,27 +229,27 @@ enum LastAttempt {
 
 /// A read on a worker's thread. If it is dropped before it runs, the read ends and the waiting readers ask again.
 struct StateReadJob {
-    baseline: Option<ReadBaseline>,
-    room: Arc<Room>,
+    baseline: Option<StateReadBaseline>,
+    room: Arc<ChannelRoom>,
     hub: Arc<Hub>,
 }
 
 impl StateReadJob {
-    fn run_read(mut self) {
+    fn run_state_read(mut self) {
         let room = &*self.room;
         for attempt in 1..=STATE_READ_ATTEMPTS {
             let baseline = match self.baseline.take() {
                 Some(baseline) => baseline,
-                None => room.restart_read(),
+                None => room.restart_state_read(),
             };
             let state = room.read_source_state(self.hub.state_source());
             let last = if attempt == STATE_READ_ATTEMPTS {
-                LastAttempt::Cached
+                StateReadAttemptKind::Cached
             } else {
-                LastAttempt::NotLast
+                StateReadAttemptKind::NotLast
             };
             let now = self.hub.clock().monotonic();
-            if room.end_read(baseline, state, None, now, last).is_some() {
+            if room.end_state_read(baseline, state, None, now, last).is_some() {
                 return;
             }
         }
@@ -264,7 +264,7 @@ impl Drop for StateReadJob {
 
 /// Ends a read when dropped, so that a panic of the source leaves no reader waiting forever.
 struct StateReadGuard<'a> {
-    room: &'a Room,
+    room: &'a ChannelRoom,
 }
 
 impl Drop for StateReadGuard<'_> {

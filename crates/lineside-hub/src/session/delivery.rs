@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Channel, DisconnectOrder, EncodedState, Epoch, FramedPayload, Position, PresenceMember,
-    Publication, PublicationNote, ResolveError,
+    ChannelResolveError, DisconnectOrder, EncodedChannelName, EncodedState, Epoch, FramedPayload,
+    NonDataContent, Position, PresenceMember, Publication,
 };
 
 /// The reason why a subscription was refused.
@@ -12,7 +12,7 @@ use crate::{
 pub enum SubscribeError {
     /// There is no such channel or feed.
     #[error(transparent)]
-    Unresolved(#[from] ResolveError),
+    Unresolved(#[from] ChannelResolveError),
     /// The session is subscribed to this channel already.
     #[error("the session is already subscribed to this channel")]
     AlreadySubscribed,
@@ -39,7 +39,7 @@ pub struct SubscribeOutcome {
 
 /// The reason why the hub ended a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SubscriptionEnd {
+pub enum SubscriptionEndReason {
     /// The reader was overtaken again and again: its connection must be closed.
     Slow,
     /// The reader of a channel without a state was overtaken: the missed publications are no longer available.
@@ -50,10 +50,10 @@ pub enum SubscriptionEnd {
 
 /// One message for the client.
 #[derive(Clone, Debug)]
-pub enum Delivery {
+pub enum ClientDelivery {
     /// A part of a state. All parts of one state come in sequence among the channel's deliveries.
     State {
-        channel: Channel,
+        channel: EncodedChannelName,
         /// The state, shared.
         state: Arc<EncodedState>,
         /// The index of the part, from 0.
@@ -62,7 +62,7 @@ pub enum Delivery {
         gap: bool,
     },
     Publication {
-        channel: Channel,
+        channel: EncodedChannelName,
         /// The epoch of the offset.
         epoch: Epoch,
         /// The publication, shared.
@@ -70,7 +70,7 @@ pub enum Delivery {
     },
     /// A subscriber has joined or left the channel.
     Member {
-        channel: Channel,
+        channel: EncodedChannelName,
         /// True for a join.
         joined: bool,
         /// The subscriber.
@@ -81,21 +81,21 @@ pub enum Delivery {
     /// An order to close connections of the session's user. Belongs to a hidden channel.
     Disconnect {
         /// The hidden channel.
-        channel: Channel,
+        channel: EncodedChannelName,
         /// The connections to close, and the close code.
         order: Arc<DisconnectOrder>,
     },
     /// The subscription has ended; no more deliveries follow.
     Ended {
-        channel: Channel,
+        channel: EncodedChannelName,
         /// The reason.
-        why: SubscriptionEnd,
+        why: SubscriptionEndReason,
     },
 }
 
-impl Delivery {
+impl ClientDelivery {
     /// Returns the delivery's channel.
-    pub fn channel(&self) -> &Channel {
+    pub fn channel(&self) -> &EncodedChannelName {
         match self {
             Self::State { channel, .. }
             | Self::Publication { channel, .. }
@@ -127,22 +127,22 @@ impl Delivery {
         }
     }
 
-    pub(super) fn from_publication(
-        room_channel: &Channel,
+    pub(super) fn delivery_of_publication(
+        room_channel: &EncodedChannelName,
         epoch: Epoch,
         publication: Arc<Publication>,
     ) -> Self {
-        match publication.note() {
-            Some(PublicationNote::Member { channel, joined, member }) => Self::Member {
+        match publication.non_data_content() {
+            Some(NonDataContent::Member { channel, joined, member }) => Self::Member {
                 channel: channel.clone(),
                 joined: *joined,
                 member: member.clone(),
                 publication,
             },
-            Some(PublicationNote::Disconnect(order)) => {
+            Some(NonDataContent::Disconnect(order)) => {
                 Self::Disconnect { channel: room_channel.clone(), order: order.clone() }
             }
-            Some(PublicationNote::Extras(_)) | None => {
+            Some(NonDataContent::Extras(_)) | None => {
                 Self::Publication { channel: room_channel.clone(), epoch, publication }
             }
         }

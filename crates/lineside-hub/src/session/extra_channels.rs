@@ -5,32 +5,36 @@
 //! not guaranteed.
 
 use super::{Session, SubscribeError};
-use crate::Channel;
+use crate::EncodedChannelName;
 
 impl Session {
     /// Delivers the channel's joins and leaves from now on, while the session is subscribed to it.
     ///
     /// # Errors
     /// Returns an error if the session gets them already, or if the node has its largest number of rooms.
-    pub fn subscribe_members(&mut self, channel: &Channel) -> Result<(), SubscribeError> {
-        self.subscribe(&channel.members_channel(), None).map(drop)
+    pub fn subscribe_to_joins_and_leaves(
+        &mut self,
+        channel: &EncodedChannelName,
+    ) -> Result<(), SubscribeError> {
+        self.subscribe(&channel.joins_and_leaves_channel(), None).map(drop)
     }
 
     /// Delivers orders for all sessions of the user from now on.
     ///
     /// # Errors
     /// Returns an error if the session gets them already, or if the node has its largest number of rooms.
-    pub fn subscribe_user(&mut self, user: &str) -> Result<(), SubscribeError> {
-        self.subscribe(&Channel::for_user(user), None).map(drop)
+    pub fn subscribe_to_user_orders(&mut self, user: &str) -> Result<(), SubscribeError> {
+        self.subscribe(&EncodedChannelName::user_orders_channel(user), None).map(drop)
     }
 
     /// Stops the delivery of the user's orders; returns false if there was none.
-    pub fn unsubscribe_user(&mut self, user: &str) -> bool {
-        self.unsubscribe(&Channel::for_user(user))
+    pub fn unsubscribe_from_user_orders(&mut self, user: &str) -> bool {
+        self.unsubscribe(&EncodedChannelName::user_orders_channel(user))
     }
 
     /// Stops the delivery of the channel's joins and leaves; returns false if there was none.
-    pub fn unsubscribe_members(&mut self, channel: &Channel) -> bool {
-        self.hub.find_namespace(channel).is_some() && self.unsubscribe(&channel.members_channel())
+    pub fn unsubscribe_from_joins_and_leaves(&mut self, channel: &EncodedChannelName) -> bool {
+        self.hub.find_namespace(channel).is_some()
+            && self.unsubscribe(&channel.joins_and_leaves_channel())
     }
 }

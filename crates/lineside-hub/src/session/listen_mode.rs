@@ -2,21 +2,25 @@
 
 use std::sync::Arc;
 
-use crate::listener::{ListenerHandle, Signal};
-use crate::partition_listener::{PartitionMember, SlotId};
+use crate::listener::{ListenerHandle, SessionSignal};
+use crate::partition_listener::{PartitionSlotId, SessionPartitionMembership};
 use crate::room::DeliverableState;
-use crate::{Hub, Position, Room};
+use crate::{ChannelRoom, Hub, Position};
 
-pub(super) enum ListenMode {
+pub(super) enum SessionListenMode {
     /// The session has its own listener, and reads states itself.
-    Direct(Arc<Signal>),
+    Direct(Arc<SessionSignal>),
     /// The session belongs to a partition; workers read its states.
-    Partition(PartitionMember),
+    Partition(SessionPartitionMembership),
 }
 
-impl ListenMode {
+impl SessionListenMode {
     /// Adds the session to a room; returns `None` if the room has been closed and must be looked up again.
-    pub(super) fn join_room(&self, room: &Arc<Room>, subscription: u32) -> Option<Option<SlotId>> {
+    pub(super) fn join_room(
+        &self,
+        room: &Arc<ChannelRoom>,
+        subscription: u32,
+    ) -> Option<Option<PartitionSlotId>> {
         match self {
             Self::Direct(signal) => {
                 room.add_listener(ListenerHandle::Direct(signal.clone())).then_some(None)
@@ -25,10 +29,10 @@ impl ListenMode {
         }
     }
 
-    pub(super) fn leave_room(&self, room: &Room, slot: Option<SlotId>, hub: &Hub) {
+    pub(super) fn leave_room(&self, room: &ChannelRoom, slot: Option<PartitionSlotId>, hub: &Hub) {
         match (self, slot) {
             (Self::Direct(signal), _) => {
-                room.remove_listener(signal.number(), hub.clock().monotonic())
+                room.remove_listener(signal.signaled_listener_number(), hub.clock().monotonic())
             }
             (Self::Partition(member), Some(slot)) => member.leave_room(room, slot, hub),
             (Self::Partition(_), None) => {}
@@ -37,23 +41,23 @@ impl ListenMode {
 
     /// Returns the room's state for a session at `position`; `None` if the session will be signaled when the state is
     /// there.
-    pub(super) fn request_state(
+    pub(super) fn request_room_state(
         &self,
         hub: &Arc<Hub>,
-        room: &Arc<Room>,
-        slot: Option<SlotId>,
+        room: &Arc<ChannelRoom>,
+        slot: Option<PartitionSlotId>,
         position: Option<Position>,
     ) -> Option<DeliverableState> {
         let now = hub.clock().monotonic();
         match (self, slot) {
-            (Self::Partition(member), Some(slot)) => room.request_state(
+            (Self::Partition(member), Some(slot)) => room.cached_or_requested_state(
                 hub,
                 &*member.workers,
                 position,
                 &member.listener_handle(slot),
                 now,
             ),
-            (Self::Direct(signal), _) => room.read_state_now(
+            (Self::Direct(signal), _) => room.cached_or_read_state(
                 hub.state_source(),
                 position,
                 &ListenerHandle::Direct(signal.clone()),

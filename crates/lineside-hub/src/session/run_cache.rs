@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::limits::{CACHED_RUNS_MAX, RUN_BYTES_MAX, RUNS_BYTES_MAX};
-use crate::{Channel, Position, Publication, Room};
+use crate::{ChannelRoom, EncodedChannelName, Position, Publication};
 
 /// The last runs of one partition, shared by its sessions.
 ///
@@ -24,9 +24,9 @@ use crate::{Channel, Position, Publication, Room};
 /// *Bound*: the number of runs, and their bytes, which include the bytes of older runs that sockets have not taken.
 /// Beyond the bound nothing is joined.
 #[derive(Default)]
-pub struct RunCache {
+pub struct JoinedPublicationsCache {
     /// The cached runs, newest first.
-    runs: VecDeque<PublicationRun>,
+    runs: VecDeque<JoinedPublications>,
     /// The bytes of all runs that are still in use.
     bytes_in_use: Arc<AtomicUsize>,
     /// A buffer for the publications of a run, reused.
@@ -35,9 +35,10 @@ pub struct RunCache {
 
 /// One publication to be framed.
 #[derive(Clone, Copy, Debug)]
-pub struct FrameInput<'a> {
-    pub channel: &'a Channel,
-    /// The sequence of the channel's offsets, as named by [`Session::held_positions`](super::Session::held_positions).
+pub struct PublicationToFrame<'a> {
+    pub channel: &'a EncodedChannelName,
+    /// The sequence of the channel's offsets, as named by
+    /// [`Session::client_positions`](super::Session::held_positions).
     pub sequence: &'a str,
     /// The client's position after the publication.
     pub position: Position,
@@ -46,8 +47,8 @@ pub struct FrameInput<'a> {
 }
 
 /// The publications after `from` in a room, in frames of one kind.
-pub(super) struct PublicationRun {
-    room: Arc<Room>,
+pub(super) struct JoinedPublications {
+    room: Arc<ChannelRoom>,
     from: Position,
     slot: usize,
     /// The partition's signal count when the run was built.
@@ -67,7 +68,7 @@ struct TrackedBytes {
     bytes_in_use: Arc<AtomicUsize>,
 }
 
-impl RunCache {
+impl JoinedPublicationsCache {
     /// Drops the cached runs, before the partition goes to sleep.
     pub fn clear(&mut self) {
         self.runs.clear();
@@ -75,14 +76,14 @@ impl RunCache {
 
     /// Returns the run after `from` in the room; builds one if none is cached for this signal count. Returns
     /// `None` if there is no publication, or if another kind of entry comes first.
-    pub(super) fn find_or_build_run(
+    pub(super) fn find_or_join_publications(
         &mut self,
-        room: &Arc<Room>,
+        room: &Arc<ChannelRoom>,
         from: Position,
         (slot, signal_count): (usize, u64),
         frame: impl FnMut(Position, &Publication) -> Bytes,
-    ) -> Option<&PublicationRun> {
-        let is_it = |run: &PublicationRun| {
+    ) -> Option<&JoinedPublications> {
+        let is_it = |run: &JoinedPublications| {
             run.from == from
                 && (run.slot, run.signal_count) == (slot, signal_count)
                 && Arc::ptr_eq(&run.room, room)
@@ -90,7 +91,7 @@ impl RunCache {
         let index = match self.runs.iter().position(is_it) {
             Some(index) => index,
             None => {
-                let run = self.build_run(room, from, (slot, signal_count), frame)?;
+                let run = self.join_publications(room, from, (slot, signal_count), frame)?;
                 self.runs.truncate(CACHED_RUNS_MAX - 1);
                 self.runs.push_front(run);
                 0
@@ -99,29 +100,29 @@ impl RunCache {
         self.runs.get(index)
     }
 
-    fn build_run(
+    fn join_publications(
         &mut self,
-        room: &Arc<Room>,
+        room: &Arc<ChannelRoom>,
         from: Position,
         (slot, signal_count): (usize, u64),
         mut frame: impl FnMut(Position, &Publication) -> Bytes,
-    ) -> Option<PublicationRun> {
+    ) -> Option<JoinedPublications> {
         let left = RUNS_BYTES_MAX.saturating_sub(self.bytes_in_use.load(Ordering::Relaxed));
         // A run of one publication is not copied.
         let bytes_max = if left < RUN_BYTES_MAX { 0 } else { RUN_BYTES_MAX };
         let mut publications = std::mem::take(&mut self.publications);
-        let seen = room.collect_run(from, bytes_max, &mut publications);
+        let seen = room.collect_data_publications(from, bytes_max, &mut publications);
         let frames = publications
             .iter()
             .map(|it| frame(Position { offset: it.offset, epoch: from.epoch }, it));
-        let run = seen.zip(publications.last()).map(|(seen, last)| PublicationRun {
+        let run = seen.zip(publications.last()).map(|(seen, last)| JoinedPublications {
             room: room.clone(),
             from,
             slot,
             signal_count,
             to: last.offset,
             seen,
-            bytes: self.join_frames(frames),
+            bytes: self.join_publication_frames(frames),
             appended: publications.iter().map(|it| it.at).collect(),
         });
         publications.clear();
@@ -129,7 +130,7 @@ impl RunCache {
         run
     }
 
-    fn join_frames(&self, frames: impl ExactSizeIterator<Item = Bytes>) -> Bytes {
+    fn join_publication_frames(&self, frames: impl ExactSizeIterator<Item = Bytes>) -> Bytes {
         if frames.len() == 1 {
             return frames.into_iter().next().unwrap_or_default();
         }
@@ -152,7 +153,7 @@ impl Drop for TrackedBytes {
     }
 }
 
-impl fmt::Debug for RunCache {
+impl fmt::Debug for JoinedPublicationsCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunCache")
             .field("kept", &self.runs.len())

@@ -15,18 +15,18 @@
 
 use std::sync::Arc;
 
-use super::subscription::{StartPoint, Subscription};
-use crate::{GroupInterest, Position};
+use super::subscription::{Subscription, SubscriptionStart};
+use crate::{Position, RoomGroup};
 
 /// The sequences of a session. Bound: one per subscription.
 #[derive(Debug, Default)]
-pub(super) struct SequenceTable(Vec<Sequence>);
+pub(super) struct ClientSequencePositions(Vec<SequencePosition>);
 
 #[derive(Debug)]
-struct Sequence {
+struct SequencePosition {
     name: Box<str>,
     /// The group that tracks the publisher's position; `None` for a channel with its own sequence.
-    interest: Option<Arc<GroupInterest>>,
+    interest: Option<Arc<RoomGroup>>,
     /// The published position before the current look at the rooms.
     mark: Option<Position>,
     position: Option<Position>,
@@ -35,19 +35,19 @@ struct Sequence {
     changed: bool,
 }
 
-impl SequenceTable {
+impl ClientSequencePositions {
     /// Adds a channel. The position that its client validly claimed can be listed at once.
-    pub(super) fn enter_channel(
+    pub(super) fn add_channel_to_sequence(
         &mut self,
         name: &str,
-        interest: Option<Arc<GroupInterest>>,
-        from: StartPoint,
+        interest: Option<Arc<RoomGroup>>,
+        from: SubscriptionStart,
     ) -> usize {
         let claim = match from {
-            StartPoint::Nothing => None,
-            StartPoint::Covered(position) => Some(position),
-            StartPoint::Now(position) => position,
-            StartPoint::Refused(position) => Some(position),
+            SubscriptionStart::Nothing => None,
+            SubscriptionStart::Covered(position) => Some(position),
+            SubscriptionStart::Now(position) => position,
+            SubscriptionStart::Refused(position) => Some(position),
         };
         let living = self.0.iter_mut().position(|it| it.channels > 0 && *it.name == *name);
         if let Some(index) = living {
@@ -68,7 +68,7 @@ impl SequenceTable {
             }
             return index;
         }
-        let sequence = Sequence {
+        let sequence = SequencePosition {
             name: name.into(),
             interest,
             mark: None,
@@ -88,7 +88,7 @@ impl SequenceTable {
         }
     }
 
-    pub(super) fn leave_channel(&mut self, index: usize) {
+    pub(super) fn remove_channel_from_sequence(&mut self, index: usize) {
         self.0[index].channels -= 1;
         self.0[index].changed = true;
     }
@@ -99,12 +99,12 @@ impl SequenceTable {
     }
 
     /// Records that a channel of the sequence has moved.
-    pub(super) fn touch_sequence(&mut self, index: usize) {
+    pub(super) fn mark_sequence_changed(&mut self, index: usize) {
         self.0[index].changed = true;
     }
 
     /// Records the published positions before the rooms are looked at.
-    pub(super) fn mark_published(&mut self) {
+    pub(super) fn record_published_positions(&mut self) {
         for sequence in &mut self.0 {
             sequence.mark =
                 sequence.interest.as_ref().map(|interest| interest.published_position());
@@ -113,7 +113,7 @@ impl SequenceTable {
 
     /// Raises the cursors of subscriptions whose rooms had nothing new after the mark: those that do not wait for a
     /// state have everything up to the mark.
-    pub(super) fn raise_to_mark<'a>(
+    pub(super) fn raise_cursors_to_published<'a>(
         &mut self,
         subscriptions: impl Iterator<Item = &'a mut Subscription>,
     ) {
@@ -125,7 +125,7 @@ impl SequenceTable {
         }
     }
 
-    pub(super) fn held_positions<'a>(
+    pub(super) fn client_positions<'a>(
         &mut self,
         subscriptions: impl Iterator<Item = &'a Subscription> + Clone,
     ) -> impl Iterator<Item = (&str, Position)> {
@@ -136,7 +136,7 @@ impl SequenceTable {
             let mut cursors =
                 subscriptions.clone().filter(|it| it.sequence == index).map(Subscription::cursor);
             let least = cursors.next().flatten();
-            sequence.position = match cursors.fold(least, least_position) {
+            sequence.position = match cursors.fold(least, lesser_position_in_epoch) {
                 // A channel has no state yet; the listed position stays valid for the others.
                 None => sequence.position,
                 // Offset 0 means no content and need not be listed, but the earlier position is no longer valid.
@@ -151,7 +151,7 @@ impl SequenceTable {
 }
 
 /// Returns the lesser of two positions in one epoch; `None` if one is missing, `NOWHERE` if the epochs differ.
-fn least_position(a: Option<Position>, b: Option<Position>) -> Option<Position> {
+fn lesser_position_in_epoch(a: Option<Position>, b: Option<Position>) -> Option<Position> {
     let (a, b) = (a?, b?);
     match a.epoch == b.epoch {
         true => Some(if b.offset < a.offset { b } else { a }),

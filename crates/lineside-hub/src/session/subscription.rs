@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::listen_mode::ListenMode;
-use super::run_cache::PublicationRun;
-use super::{Delivery, SubscriptionEnd};
+use super::listen_mode::SessionListenMode;
+use super::run_cache::JoinedPublications;
+use super::{ClientDelivery, SubscriptionEndReason};
 use crate::limits::GAPS_MAX;
-use crate::partition_listener::SlotId;
+use crate::partition_listener::PartitionSlotId;
 use crate::room::NextPublication;
-use crate::{EncodedState, Hub, Position, Room};
+use crate::{ChannelRoom, EncodedState, Hub, Position};
 
 #[derive(Debug)]
 pub(super) struct Subscription {
-    pub(super) room: Arc<Room>,
+    pub(super) room: Arc<ChannelRoom>,
     /// The subscription's slot, if the session belongs to a partition.
-    pub(super) slot: Option<SlotId>,
+    pub(super) slot: Option<PartitionSlotId>,
     pub(super) sequence: usize,
     /// True while it is in the queue of subscriptions with news.
     pub(super) is_queued: bool,
@@ -47,7 +47,7 @@ enum SubscriptionPhase {
 
 /// The start of a subscription.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum StartPoint {
+pub(super) enum SubscriptionStart {
     Nothing,
     Covered(Position),
     /// The room's current position: for a room without a state.
@@ -58,40 +58,42 @@ pub(super) enum StartPoint {
 
 pub(super) enum DeliveryStep {
     Nothing,
-    Deliver(Delivery),
-    End(SubscriptionEnd),
+    Deliver(ClientDelivery),
+    End(SubscriptionEndReason),
 }
 
 impl Subscription {
     pub(super) fn new(
-        room: Arc<Room>,
-        slot: Option<SlotId>,
+        room: Arc<ChannelRoom>,
+        slot: Option<PartitionSlotId>,
         sequence: usize,
         since: Duration,
-        from: StartPoint,
+        from: SubscriptionStart,
     ) -> Self {
         let (cursor, refused) = match from {
-            StartPoint::Nothing => (None, false),
-            StartPoint::Covered(position) => (Some(position), false),
-            StartPoint::Now(position) => (position, false),
-            StartPoint::Refused(position) => (Some(position), true),
+            SubscriptionStart::Nothing => (None, false),
+            SubscriptionStart::Covered(position) => (Some(position), false),
+            SubscriptionStart::Now(position) => (position, false),
+            SubscriptionStart::Refused(position) => (Some(position), true),
         };
         let phase = match from {
-            StartPoint::Covered(_) | StartPoint::Now(_) => {
+            SubscriptionStart::Covered(_) | SubscriptionStart::Now(_) => {
                 SubscriptionPhase::Following { seen: None }
             }
-            StartPoint::Nothing | StartPoint::Refused(_) => SubscriptionPhase::NeedsState,
+            SubscriptionStart::Nothing | SubscriptionStart::Refused(_) => {
+                SubscriptionPhase::NeedsState
+            }
         };
         Self { room, slot, sequence, is_queued: false, since, cursor, refused, phase, gaps: 0 }
     }
 
     /// Returns true if a state is being sent or needed.
-    pub(super) fn wants_state(&self) -> bool {
+    pub(super) fn is_needing_or_sending_state(&self) -> bool {
         !matches!(self.phase, SubscriptionPhase::Following { .. })
     }
 
     /// Returns true if the room has nothing more for this subscription. One load.
-    pub(super) fn is_at_top(&self) -> bool {
+    pub(super) fn has_read_newest_publication(&self) -> bool {
         matches!(self.phase, SubscriptionPhase::Following { seen: Some(seen) } if seen == self.room.log_version())
     }
 
@@ -113,13 +115,15 @@ impl Subscription {
     }
 
     /// Returns the room and the cursor, if the room may have new publications.
-    pub(super) fn pending_from(&self) -> Option<(&Arc<Room>, Position)> {
-        let may_go_on = !self.wants_state() && !self.is_at_top() && !self.room.key().is_hidden();
+    pub(super) fn room_and_cursor_if_pending(&self) -> Option<(&Arc<ChannelRoom>, Position)> {
+        let may_go_on = !self.is_needing_or_sending_state()
+            && !self.has_read_newest_publication()
+            && !self.room.key().is_hidden_from_clients();
         self.cursor.filter(|_| may_go_on).map(|cursor| (&self.room, cursor))
     }
 
     /// Moves the cursor to the end of a run that starts at it.
-    pub(super) fn take_run(&mut self, run: &PublicationRun, hub: &Hub) {
+    pub(super) fn advance_past_publications(&mut self, run: &JoinedPublications, hub: &Hub) {
         if let Some(cursor) = &mut self.cursor {
             cursor.offset = run.to;
         }
@@ -127,12 +131,12 @@ impl Subscription {
             self.gaps = 0;
         }
         self.phase = SubscriptionPhase::Following { seen: run.seen };
-        self.measure_delivery_time(hub, &run.appended);
+        self.record_delivery_times(hub, &run.appended);
         hub.counters().deliveries.add(run.appended.len() as u64);
     }
 
     /// Records the time since the publications were appended.
-    fn measure_delivery_time(&self, hub: &Hub, appended: &[Duration]) {
+    fn record_delivery_times(&self, hub: &Hub, appended: &[Duration]) {
         let now = hub.clock().monotonic();
         // Publications from before the subscription are old because the client was away.
         for at in appended.iter().filter(|at| **at >= self.since) {
@@ -140,38 +144,42 @@ impl Subscription {
         }
     }
 
-    pub(super) fn take_step(&mut self, hub: &Arc<Hub>, listen_mode: &ListenMode) -> DeliveryStep {
+    pub(super) fn take_delivery_step(
+        &mut self,
+        hub: &Arc<Hub>,
+        listen_mode: &SessionListenMode,
+    ) -> DeliveryStep {
         if let SubscriptionPhase::Following { seen } = self.phase {
             if seen == Some(self.room.log_version()) {
                 return DeliveryStep::Nothing;
             }
             if self.room.has_ended() {
-                return self.end_as_over(hub);
+                return self.end_with_group(hub);
             }
-            match self.follow_room(hub) {
-                FollowStep::Step(step) => return step,
-                FollowStep::NeedsState => self.phase = SubscriptionPhase::NeedsState,
+            match self.read_next_publication(hub) {
+                ReadPublicationStep::Step(step) => return step,
+                ReadPublicationStep::NeedsState => self.phase = SubscriptionPhase::NeedsState,
             }
         }
         if self.room.has_ended() {
-            return self.end_as_over(hub);
+            return self.end_with_group(hub);
         }
-        if let Some(end) = self.obtain_state(hub, listen_mode) {
+        if let Some(end) = self.take_state_if_needed(hub, listen_mode) {
             return end;
         }
         self.next_state_part()
     }
 
     /// The group has ended, so the state or the publications would have no continuation.
-    fn end_as_over(&self, hub: &Hub) -> DeliveryStep {
+    fn end_with_group(&self, hub: &Hub) -> DeliveryStep {
         hub.counters().ended_with_group.increment();
-        DeliveryStep::End(SubscriptionEnd::GroupEnded)
+        DeliveryStep::End(SubscriptionEndReason::GroupEnded)
     }
 
-    fn follow_room(&mut self, hub: &Hub) -> FollowStep {
-        let has_state = self.room.key().has_state();
-        let Some(cursor) = &mut self.cursor else { return FollowStep::NeedsState };
-        match self.room.find_next(*cursor) {
+    fn read_next_publication(&mut self, hub: &Hub) -> ReadPublicationStep {
+        let has_state = self.room.key().has_source_state();
+        let Some(cursor) = &mut self.cursor else { return ReadPublicationStep::NeedsState };
+        match self.room.next_publication_after(*cursor) {
             NextPublication::Publication(publication, last) => {
                 cursor.offset = publication.offset;
                 if last.is_some() {
@@ -179,36 +187,47 @@ impl Subscription {
                 }
                 self.phase = SubscriptionPhase::Following { seen: last };
                 let epoch = cursor.epoch;
-                self.measure_delivery_time(hub, &[publication.at]);
-                let delivery = Delivery::from_publication(self.room.channel(), epoch, publication);
-                FollowStep::Step(DeliveryStep::Deliver(delivery))
+                self.record_delivery_times(hub, &[publication.at]);
+                let delivery = ClientDelivery::delivery_of_publication(
+                    self.room.channel(),
+                    epoch,
+                    publication,
+                );
+                ReadPublicationStep::Step(DeliveryStep::Deliver(delivery))
             }
             NextPublication::Nothing(version) => {
                 self.gaps = 0;
                 self.phase = SubscriptionPhase::Following { seen: Some(version) };
-                FollowStep::Step(DeliveryStep::Nothing)
+                ReadPublicationStep::Step(DeliveryStep::Nothing)
             }
-            NextPublication::NotCovered if !has_state => FollowStep::Step(self.skip_or_end(hub)),
-            NextPublication::NotCovered => FollowStep::NeedsState,
+            NextPublication::NotCovered if !has_state => {
+                ReadPublicationStep::Step(self.skip_missed_or_end(hub))
+            }
+            NextPublication::NotCovered => ReadPublicationStep::NeedsState,
         }
     }
 
     /// Handles missed entries in a room without a state to make up for them: a hidden room skips them, another ends
     /// the subscription.
-    fn skip_or_end(&mut self, hub: &Hub) -> DeliveryStep {
-        if self.room.key().is_hidden() {
-            self.cursor = self.room.top_position();
+    fn skip_missed_or_end(&mut self, hub: &Hub) -> DeliveryStep {
+        if self.room.key().is_hidden_from_clients() {
+            self.cursor = self.room.newest_position();
             self.phase = SubscriptionPhase::Following { seen: None };
             return DeliveryStep::Nothing;
         }
         hub.counters().ended_lost.increment();
-        DeliveryStep::End(SubscriptionEnd::Lost)
+        DeliveryStep::End(SubscriptionEndReason::Lost)
     }
 
     /// Takes the state if it is needed. Returns a step if there is no state yet, or if the subscription ends.
-    fn obtain_state(&mut self, hub: &Arc<Hub>, listen_mode: &ListenMode) -> Option<DeliveryStep> {
+    fn take_state_if_needed(
+        &mut self,
+        hub: &Arc<Hub>,
+        listen_mode: &SessionListenMode,
+    ) -> Option<DeliveryStep> {
         let SubscriptionPhase::NeedsState = self.phase else { return None };
-        let Some(taken) = listen_mode.request_state(hub, &self.room, self.slot, self.cursor) else {
+        let Some(taken) = listen_mode.request_room_state(hub, &self.room, self.slot, self.cursor)
+        else {
             return Some(DeliveryStep::Nothing);
         };
         let counters = hub.counters();
@@ -220,7 +239,7 @@ impl Subscription {
             self.gaps += 1;
             if self.gaps >= GAPS_MAX {
                 counters.ended_slow.increment();
-                return Some(DeliveryStep::End(SubscriptionEnd::Slow));
+                return Some(DeliveryStep::End(SubscriptionEndReason::Slow));
             }
             counters.gaps_slow.increment();
         }
@@ -234,7 +253,7 @@ impl Subscription {
         let SubscriptionPhase::SendingState { state, part, gap } = &mut self.phase else {
             return DeliveryStep::Nothing;
         };
-        let delivery = Delivery::State {
+        let delivery = ClientDelivery::State {
             channel: self.room.channel().clone(),
             state: state.clone(),
             part: *part,
@@ -250,7 +269,7 @@ impl Subscription {
     }
 }
 
-enum FollowStep {
+enum ReadPublicationStep {
     Step(DeliveryStep),
     NeedsState,
 }

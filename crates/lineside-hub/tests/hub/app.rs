@@ -32,7 +32,7 @@ impl Stage {
     fn say(&self, channel: &str, texts: &[&'static str]) -> Option<Position> {
         let mut last = None;
         for text in texts {
-            let published = self.hub.publish_app(
+            let published = self.hub.publish_to_app_channel(
                 &name(channel),
                 Bytes::from(*text),
                 PublicationExtras::default(),
@@ -126,7 +126,7 @@ fn a_room_of_large_publications_retains_only_its_history() {
         let data = Bytes::from(vec![b'x'; EACH]);
         stage
             .hub
-            .publish_app(&name("app/x"), data, PublicationExtras::default())
+            .publish_to_app_channel(&name("app/x"), data, PublicationExtras::default())
             .expect("published")
             .position
     };
@@ -158,14 +158,14 @@ fn a_history_is_bounded_by_size_and_age() {
     let stage = app_stage();
     stage.say("app/kept/x", &["1", "2", "3", "4"]);
     assert_eq!(stage.history("app/kept/x", ALL), ["2", "3", "4"]);
-    stage.clock.advance(Duration::from_secs(59));
-    stage.hub.sweep_rooms();
+    stage.clock.advance_time(Duration::from_secs(59));
+    stage.hub.trim_and_close_idle_rooms();
     stage.say("app/kept/x", &["5"]);
     assert_eq!(stage.history("app/kept/x", ALL), ["3", "4", "5"]);
-    stage.clock.advance(Duration::from_secs(2));
+    stage.clock.advance_time(Duration::from_secs(2));
     assert_eq!(stage.history("app/kept/x", ALL), ["5"]);
-    stage.clock.advance(Duration::from_secs(60));
-    stage.hub.sweep_rooms();
+    stage.clock.advance_time(Duration::from_secs(60));
+    stage.hub.trim_and_close_idle_rooms();
     assert_eq!(stage.hub.metrics().rooms, 0, "no room is left");
 }
 
@@ -223,9 +223,13 @@ fn publisher_and_tags_are_delivered_with_the_publication() {
         skip_history: true,
     };
     let channel = name("app/kept/x");
-    stage.hub.publish_app(&channel, Bytes::from_static(b"1"), extras.clone()).expect("published");
+    stage
+        .hub
+        .publish_to_app_channel(&channel, Bytes::from_static(b"1"), extras.clone())
+        .expect("published");
     stage.say("app/kept/x", &["2"]);
-    let Some(lineside_hub::Delivery::Publication { publication, .. }) = session.next_delivery()
+    let Some(lineside_hub::ClientDelivery::Publication { publication, .. }) =
+        session.next_delivery()
     else {
         panic!("the delivery is not a publication")
     };
@@ -237,7 +241,7 @@ fn publisher_and_tags_are_delivered_with_the_publication() {
 fn oversized_publications_and_those_to_transit_channels_are_refused() {
     let stage = app_stage();
     let publish = |channel, bytes: usize, extras| {
-        stage.hub.publish_app(&name(channel), vec![b'1'; bytes].into(), extras).err()
+        stage.hub.publish_to_app_channel(&name(channel), vec![b'1'; bytes].into(), extras).err()
     };
     assert_eq!(publish("route/1", 1, PublicationExtras::default()), Some(PublishError::NotApp));
     assert_eq!(publish("app/x", APP_DATA_BYTES_MAX, PublicationExtras::default()), None);
@@ -253,13 +257,13 @@ fn a_batch_signals_once_for_several_channels() {
     let stage = app_stage();
     let (mut session, signals) = stage.on("app/1", None);
     session.subscribe(&name("app/2"), None).expect("subscribed");
-    let mut batch = stage.hub.open_batch();
+    let mut batch = stage.hub.open_publish_batch();
     for channel in ["app/1", "app/2"] {
         batch
             .publish_app(&name(channel), Bytes::from_static(b"x"), PublicationExtras::default())
             .expect("ok");
     }
-    batch.finish();
+    batch.finish_and_signal_listeners();
     assert_eq!(signals.take(), 1);
     assert_eq!(drain(&mut session), "1 1");
 }
@@ -269,7 +273,7 @@ fn disconnecting_a_user_ends_all_sessions_of_the_user() {
     let stage = app_stage();
     let mut sessions = ["1", "2"].map(|user| {
         let mut session = stage.session().0;
-        session.subscribe_user(user).expect("subscribed");
+        session.subscribe_to_user_orders(user).expect("subscribed");
         session
     });
     let order =

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lineside_hub::{
-    Channel, Delivery, FrameInput, Hub, Position, RunCache, Session, SessionLimits, SubscriptionEnd,
+    ClientDelivery, EncodedChannelName, Hub, JoinedPublicationsCache, Position, PublicationToFrame,
+    Session, SessionLimits, SubscriptionEndReason,
 };
 
 use crate::partition::{Partition, PartitionWorkers};
@@ -58,7 +59,7 @@ impl Client {
     /// Notes that a subscription may have news.
     pub(crate) fn note(&mut self, subscription: u32) {
         if let Some(session) = &mut self.session {
-            session.note_news(subscription);
+            session.mark_subscription_has_news(subscription);
             self.idle = false;
         }
     }
@@ -98,11 +99,13 @@ impl Client {
             self.channels.values_mut().for_each(|holding| *holding = Holding::default());
         }
         for (name, holding) in &mut self.channels {
-            let channel = Channel::parse_name(name).map_err(|why| format!("{name}: {why}"))?;
+            let channel = EncodedChannelName::parse_channel_name(name)
+                .map_err(|why| format!("{name}: {why}"))?;
             let mut from = match self.resumes {
                 Resumes::ByChannel => holding.position,
                 Resumes::BySequence => {
-                    let sequence = hub.sequence_name(&channel).map_err(|why| why.to_string())?;
+                    let sequence =
+                        hub.sequence_name_of_channel(&channel).map_err(|why| why.to_string())?;
                     self.listed.get(&sequence).copied()
                 }
             };
@@ -142,7 +145,8 @@ impl Client {
             return Ok(());
         };
         if !self.channels.contains_key(name) {
-            let channel = Channel::parse_name(name).map_err(|why| why.to_string())?;
+            let channel =
+                EncodedChannelName::parse_channel_name(name).map_err(|why| why.to_string())?;
             session.subscribe(&channel, None).map_err(|why| format!("{name}: refused: {why}"))?;
             self.channels.insert(name.to_owned(), Holding::default());
             self.idle = false;
@@ -158,7 +162,8 @@ impl Client {
         if self.channels.len() > 1
             && let Some(name) = self.channels.keys().nth(n % self.channels.len()).cloned()
         {
-            let channel = Channel::parse_name(&name).map_err(|why| why.to_string())?;
+            let channel =
+                EncodedChannelName::parse_channel_name(&name).map_err(|why| why.to_string())?;
             if !session.unsubscribe(&channel) {
                 return Err(format!("{name}: the client was not subscribed"));
             }
@@ -171,11 +176,13 @@ impl Client {
     pub(crate) fn pull(
         &mut self,
         world: &World,
-        runs: Option<&mut RunCache>,
+        runs: Option<&mut JoinedPublicationsCache>,
     ) -> Result<String, Violation> {
         self.signaled.clear();
         let Some(session) = &mut self.session else { return Ok("offline".into()) };
-        if let Some(run) = runs.and_then(|runs| session.next_run(0, runs, |it| frame(&it))) {
+        if let Some(run) =
+            runs.and_then(|runs| session.next_joined_publications(0, runs, |it| frame(&it)))
+        {
             return self.take_run(&run, world);
         }
         let delivery = session.next_delivery();
@@ -191,7 +198,7 @@ impl Client {
         holding.take(&name, &delivery, world).map_err(|why| format!("{name}: {why}"))?;
         let description = tell(&delivery);
         match delivery {
-            Delivery::Ended { why: SubscriptionEnd::Slow, .. } => self.session = None,
+            ClientDelivery::Ended { why: SubscriptionEndReason::Slow, .. } => self.session = None,
             _ => self.note_listed(world, Some((&name, delivery.position())))?,
         }
         Ok(format!("{name} {description}"))
@@ -227,8 +234,10 @@ impl Client {
     ) -> Result<(), Violation> {
         let Some(session) = &mut self.session else { return Ok(()) };
         let previous = std::mem::take(&mut self.listed);
-        self.listed =
-            session.held_positions().map(|(name, position)| (name.to_owned(), position)).collect();
+        self.listed = session
+            .client_positions()
+            .map(|(name, position)| (name.to_owned(), position))
+            .collect();
         // A client that returns without a position counts as new, and does not learn of its gap.
         if self.resumes == Resumes::BySequence
             && let Some((name, position)) =
@@ -269,9 +278,14 @@ impl Client {
 }
 
 impl Holding {
-    fn take(&mut self, name: &str, delivery: &Delivery, world: &World) -> Result<(), Violation> {
+    fn take(
+        &mut self,
+        name: &str,
+        delivery: &ClientDelivery,
+        world: &World,
+    ) -> Result<(), Violation> {
         match delivery {
-            Delivery::State { state, part, gap, .. } => {
+            ClientDelivery::State { state, part, gap, .. } => {
                 if *part == 0 {
                     self.check_cause(name, *gap, state.position(), world)?;
                     self.records.clear();
@@ -285,20 +299,21 @@ impl Holding {
                     self.position = Some(position);
                 }
             }
-            Delivery::Publication { publication, .. } => {
+            ClientDelivery::Publication { publication, .. } => {
                 let position = delivery.position().ok_or("a publication has no position")?;
                 self.take_publication(name, position, publication.payload.data(), world)?;
             }
-            Delivery::Ended { why: SubscriptionEnd::Slow, .. } => {
+            ClientDelivery::Ended { why: SubscriptionEndReason::Slow, .. } => {
                 if self.gaps < 2 {
                     return Err(format!("the client was ended as slow after {} gaps", self.gaps));
                 }
             }
-            Delivery::Ended {
-                why: SubscriptionEnd::Lost | SubscriptionEnd::GroupEnded, ..
+            ClientDelivery::Ended {
+                why: SubscriptionEndReason::Lost | SubscriptionEndReason::GroupEnded,
+                ..
             }
-            | Delivery::Member { .. }
-            | Delivery::Disconnect { .. } => {
+            | ClientDelivery::Member { .. }
+            | ClientDelivery::Disconnect { .. } => {
                 return Err(format!("{} on a channel with a state", tell(delivery)));
             }
         }
@@ -361,7 +376,7 @@ impl Holding {
 }
 
 /// Frames a publication as one line.
-fn frame(it: &FrameInput<'_>) -> Bytes {
+fn frame(it: &PublicationToFrame<'_>) -> Bytes {
     let text = String::from_utf8_lossy(it.publication.payload.data());
     format!("{}\t{}\t{text}\n", it.channel, it.position).into()
 }
@@ -378,16 +393,16 @@ fn apply(records: &mut Holdings, text: &[u8]) {
     }
 }
 
-fn tell(delivery: &Delivery) -> String {
+fn tell(delivery: &ClientDelivery) -> String {
     match delivery {
-        Delivery::State { state, part, gap, .. } => {
+        ClientDelivery::State { state, part, gap, .. } => {
             format!("state {} part {part}{}", state.position(), if *gap { " gap" } else { "" })
         }
-        Delivery::Publication { epoch, publication, .. } => {
+        ClientDelivery::Publication { epoch, publication, .. } => {
             format!("{epoch}:{}", publication.offset)
         }
-        Delivery::Member { member, .. } => format!("of {}", member.client),
-        Delivery::Disconnect { order, .. } => format!("disconnect {}", order.code),
-        Delivery::Ended { why, .. } => format!("ended {why:?}"),
+        ClientDelivery::Member { member, .. } => format!("of {}", member.client),
+        ClientDelivery::Disconnect { order, .. } => format!("disconnect {}", order.code),
+        ClientDelivery::Ended { why, .. } => format!("ended {why:?}"),
     }
 }

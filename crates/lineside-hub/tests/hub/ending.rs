@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lineside_hub::{Position, ResolveError, SubscribeError};
+use lineside_hub::{ChannelResolveError, Position, SubscribeError};
 
 use crate::script::{GROUP, OTHER_EPOCH, at, drain, held, name, stage};
 
@@ -24,7 +24,7 @@ fn ending_a_group_ends_all_its_subscriptions() {
     assert_eq!(drain(&mut following), "11");
     signals.take();
     *stage.source.group.lock() = None;
-    stage.hub.end_group(GROUP);
+    stage.hub.end_group_and_close_rooms(GROUP);
     assert_eq!(signals.take(), 1);
     assert_eq!(drain(&mut following), "over");
     assert_eq!(drain(&mut waiting), "over");
@@ -35,7 +35,7 @@ fn ending_a_group_ends_all_its_subscriptions() {
     assert_eq!((metrics.ring_bytes, metrics.state_bytes), (0, 5));
     assert_eq!(
         following.subscribe(&name("route/1"), None),
-        Err(SubscribeError::Unresolved(ResolveError::UnknownFeed))
+        Err(SubscribeError::Unresolved(ChannelResolveError::UnknownFeed))
     );
 }
 
@@ -46,7 +46,7 @@ fn subscribing_while_the_group_ends_fails_or_joins_the_next_group() {
         let (source, hub) = (stage.source.clone(), stage.hub.clone());
         stage.source.in_position.lock().push_back(Box::new(move || {
             *source.group.lock() = next;
-            hub.end_group(GROUP);
+            hub.end_group_and_close_rooms(GROUP);
         }));
         stage.swap(there(3));
         let (mut session, _) = stage.session();
@@ -72,7 +72,7 @@ fn a_position_in_an_ended_group_gets_a_gap_in_the_next_group() {
     assert_eq!(drain(&mut session), "s10 s10");
     *stage.source.group.lock() = Some(NEXT_GROUP);
     stage.swap(there(3));
-    stage.hub.end_group(GROUP);
+    stage.hub.end_group_and_close_rooms(GROUP);
     // Subscribes again on one channel before the end of the other channel is delivered.
     let first = session.next_delivery();
     assert!(first.is_some_and(|it| it.channel() == &name("route/1")));
@@ -80,9 +80,9 @@ fn a_position_in_an_ended_group_gets_a_gap_in_the_next_group() {
     assert_eq!(resubscribed.map(|it| (it.recovered, it.position)), Ok((false, there(0))));
     assert_eq!(drain(&mut session), "over g3");
     // The quiet channel continues with its new group.
-    let mut batch = stage.hub.open_batch();
-    batch.mark_group_reached(NEXT_GROUP, there(7));
-    batch.finish();
+    let mut batch = stage.hub.open_publish_batch();
+    batch.mark_group_published_up_to(NEXT_GROUP, there(7));
+    batch.finish_and_signal_listeners();
     assert_eq!(drain(&mut session), "");
     assert_eq!(held(&mut session), ["city@7"]);
 }
@@ -92,13 +92,13 @@ fn sweeping_removes_an_ended_group() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     assert_eq!(drain(&mut session), "s10");
-    let previous = stage.hub.group_interest(GROUP);
-    stage.hub.sweep_rooms();
-    assert!(Arc::ptr_eq(&previous, &stage.hub.group_interest(GROUP)));
+    let previous = stage.hub.room_group(GROUP);
+    stage.hub.trim_and_close_idle_rooms();
+    assert!(Arc::ptr_eq(&previous, &stage.hub.room_group(GROUP)));
     *stage.source.group.lock() = None;
-    stage.hub.end_group(GROUP);
+    stage.hub.end_group_and_close_rooms(GROUP);
     assert_eq!(drain(&mut session), "over");
     drop(session);
-    stage.hub.sweep_rooms();
-    assert!(!Arc::ptr_eq(&previous, &stage.hub.group_interest(GROUP)));
+    stage.hub.trim_and_close_idle_rooms();
+    assert!(!Arc::ptr_eq(&previous, &stage.hub.room_group(GROUP)));
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use lineside_hub::{
-    Hub, Listener, PartitionListener, RunCache, Session, SessionLimits, WorkerPool,
+    Hub, JoinedPublicationsCache, NewsListener, PartitionListener, Session, SessionLimits,
+    WorkerPool,
 };
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -17,14 +18,14 @@ pub(crate) struct PartitionWorkers {
     jobs: Mutex<VecDeque<Job>>,
 }
 
-impl Listener for PartitionWorkers {
-    fn signal(&self) {
+impl NewsListener for PartitionWorkers {
+    fn signal_news(&self) {
         self.signaled.store(true, Ordering::Release);
     }
 }
 
 impl WorkerPool for PartitionWorkers {
-    fn run_job(&self, job: Job) {
+    fn submit_job(&self, job: Job) {
         self.jobs.lock().expect("jobs").push_back(job);
     }
 }
@@ -40,14 +41,14 @@ pub(crate) struct Partition {
     pub(crate) workers: Arc<PartitionWorkers>,
     listener: PartitionListener,
     /// The runs of its rows.
-    pub(crate) runs: RunCache,
+    pub(crate) runs: JoinedPublicationsCache,
 }
 
 impl Partition {
     pub(crate) fn new(hub: &Arc<Hub>) -> Self {
         let workers = Arc::new(PartitionWorkers::default());
         let listener = PartitionListener::new(hub, workers.clone(), workers.clone());
-        Self { workers, listener, runs: RunCache::default() }
+        Self { workers, listener, runs: JoinedPublicationsCache::default() }
     }
 
     pub(crate) fn session(&self, row: u32) -> Session {
@@ -70,8 +71,10 @@ impl Partition {
     pub(crate) fn turn(&mut self, mut note: impl FnMut(u32, u32)) {
         if self.workers.signaled.swap(false, Ordering::AcqRel) {
             let (mut rooms, mut slots) = (Vec::new(), Vec::new());
-            self.listener.take_ready_rooms(&mut rooms);
-            rooms.iter().for_each(|room| self.listener.collect_slots(*room, &mut slots));
+            self.listener.take_rooms_with_news(&mut rooms);
+            rooms
+                .iter()
+                .for_each(|room| self.listener.collect_room_subscriptions(*room, &mut slots));
             slots.iter().for_each(|slot| note(slot.row, slot.subscription));
         }
     }

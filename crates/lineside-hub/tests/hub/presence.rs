@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lineside_hub::{
-    HubConfig, Membership, Namespace, PresenceError, PresenceMember, PresenceStats, Session,
+    HubConfig, Namespace, PresenceError, PresenceMember, PresenceMembership, PresenceStats, Session,
 };
 use proptest::prelude::*;
 
@@ -35,8 +35,8 @@ fn member(client: &str, user: &str) -> Arc<PresenceMember> {
 }
 
 impl Stage {
-    fn enter(&self, channel: &str, client: &str, user: &str) -> Membership {
-        self.hub.enter_presence(&name(channel), member(client, user)).expect("entered")
+    fn enter(&self, channel: &str, client: &str, user: &str) -> PresenceMembership {
+        self.hub.count_as_present(&name(channel), member(client, user)).expect("entered")
     }
 
     fn count(&self, channel: &str) -> (usize, usize) {
@@ -47,7 +47,7 @@ impl Stage {
 
     fn listener(&self, channel: &str) -> Session {
         let mut session = self.on(channel, None).0;
-        session.subscribe_members(&name(channel)).expect("subscribed");
+        session.subscribe_to_joins_and_leaves(&name(channel)).expect("subscribed");
         session
     }
 }
@@ -77,7 +77,10 @@ fn joins_and_leaves_are_sent_at_the_tick_without_offsets() {
     assert_eq!(drain(&mut session), "+a");
     drop(a);
     let _b = stage.enter("app/told/x", "b", "1");
-    stage.hub.publish_app(&name("app/told/x"), "1".into(), Default::default()).expect("published");
+    stage
+        .hub
+        .publish_to_app_channel(&name("app/told/x"), "1".into(), Default::default())
+        .expect("published");
     stage.hub.publish_presence_changes();
     let changes = drain(&mut session);
     let mut changes: Vec<&str> = changes.split(' ').collect();
@@ -108,14 +111,14 @@ fn unsubscribing_stops_joins_and_leaves() {
     let _a = stage.enter("app/told/x", "a", "1");
     stage.hub.publish_presence_changes();
     assert_eq!(drain(&mut session), "");
-    assert!(!session.unsubscribe_members(&name("app/told/x")));
+    assert!(!session.unsubscribe_from_joins_and_leaves(&name("app/told/x")));
 }
 
 #[test]
 fn the_number_of_joins_per_tick_is_bounded() {
     let stage = presence_stage(100_000);
     let mut session = stage.listener("app/told/x");
-    let members: Vec<Membership> =
+    let members: Vec<PresenceMembership> =
         (0..8_000).map(|n| stage.enter("app/told/x", &format!("{n}"), "")).collect();
     stage.hub.publish_presence_changes();
     let changes = drain(&mut session).split(' ').count();
@@ -133,7 +136,7 @@ fn the_number_of_joins_per_tick_is_bounded() {
 #[test]
 fn presence_is_read_in_pages() {
     let stage = presence_stage(1_000);
-    let members: Vec<Membership> =
+    let members: Vec<PresenceMembership> =
         (0..250).map(|n| stage.enter("app/counted/x", &format!("{n}"), "")).collect();
     let mut gone = Vec::new();
     for (n, member) in members.into_iter().enumerate() {
@@ -159,7 +162,7 @@ fn presence_is_read_in_pages() {
 #[test]
 fn presence_requires_a_namespace_option_and_is_bounded() {
     let stage = presence_stage(1);
-    let refused = |channel| stage.hub.enter_presence(&name(channel), member("z", "")).err();
+    let refused = |channel| stage.hub.count_as_present(&name(channel), member("z", "")).err();
     assert_eq!(refused("app/x"), Some(PresenceError::PresenceDisabled));
     assert_eq!(refused("route/1"), Some(PresenceError::PresenceDisabled));
     let _only = stage.enter("app/counted/x", "a", "");
@@ -187,7 +190,7 @@ fn joins_and_leaves_from_many_threads_match_the_presence() {
         }
         known.clone()
     };
-    let there: Vec<(String, Membership)> = std::thread::scope(|scope| {
+    let there: Vec<(String, PresenceMembership)> = std::thread::scope(|scope| {
         let stage = &stage;
         let comes_and_goes = |thread: usize| {
             let mut rng = fastrand::Rng::with_seed(thread as u64);
@@ -223,7 +226,7 @@ proptest! {
     fn joins_and_leaves_add_up_to_the_presence(steps in prop::collection::vec((0..6_u8, 0..3_u8), 1..60)) {
         let stage = presence_stage(100);
         let mut session = stage.listener("app/told/x");
-        let mut there: std::collections::BTreeMap<u8, Membership> = Default::default();
+        let mut there: std::collections::BTreeMap<u8, PresenceMembership> = Default::default();
         let mut known = std::collections::BTreeSet::new();
         let mut follow = |session: &mut Session| {
             for word in drain(session).split_terminator(' ') {

@@ -1,7 +1,7 @@
 //! Compares one subscriber with the plainest model: the list of everything ever published.
 
 use bytes::Bytes;
-use lineside_hub::{Delivery, HubConfig, Session};
+use lineside_hub::{ClientDelivery, HubConfig, Session};
 use proptest::prelude::*;
 
 use crate::script::{Stage, at, stage_with};
@@ -52,8 +52,8 @@ impl Run {
                 self.top += 1;
                 self.published.clear();
                 self.stage.swap(at(self.top));
-                let mut batch = self.stage.hub.open_batch();
-                batch.restate_room(&self.stage.room(1), Some(at(self.top)));
+                let mut batch = self.stage.hub.open_publish_batch();
+                batch.resend_state_without_gap(&self.stage.room(1), Some(at(self.top)));
             }
             Act::Pull(n) => {
                 for _ in 0..n {
@@ -67,8 +67,8 @@ impl Run {
                 self.resumed = from.is_some();
             }
             Act::Sweep(seconds) => {
-                self.stage.clock.advance(std::time::Duration::from_secs(seconds));
-                self.stage.hub.sweep_rooms();
+                self.stage.clock.advance_time(std::time::Duration::from_secs(seconds));
+                self.stage.hub.trim_and_close_idle_rooms();
             }
         }
         Ok(())
@@ -78,7 +78,7 @@ impl Run {
         let offsets: Vec<u64> = (1..=u64::from(n)).map(|k| self.top + k * step).collect();
         self.top = offsets[offsets.len() - 1];
         self.stage.swap(at(self.top));
-        let mut batch = self.stage.hub.open_batch();
+        let mut batch = self.stage.hub.open_publish_batch();
         for offset in &offsets {
             batch.append_publication(
                 &self.stage.room(1),
@@ -90,15 +90,15 @@ impl Run {
     }
 
     /// Checks that a publication is the very next one, and that a state comes for a reason and is marked correctly.
-    fn check(&mut self, delivery: &Delivery) -> Result<(), TestCaseError> {
-        if let Delivery::Ended { .. } = delivery {
+    fn check(&mut self, delivery: &ClientDelivery) -> Result<(), TestCaseError> {
+        if let ClientDelivery::Ended { .. } = delivery {
             return self.act(&Act::Resume);
         }
         let position = delivery.position().expect("the state has one part");
         let next = self.published.iter().copied().find(|offset| *offset > self.cursor);
         match delivery {
-            Delivery::Publication { .. } => prop_assert_eq!(Some(position.offset), next),
-            Delivery::State { gap, .. } => {
+            ClientDelivery::Publication { .. } => prop_assert_eq!(Some(position.offset), next),
+            ClientDelivery::State { gap, .. } => {
                 prop_assert!(position.offset >= self.cursor);
                 prop_assert!(!gap || self.cursor > 0, "a reader without a position got a gap");
                 prop_assert!(
@@ -106,7 +106,9 @@ impl Run {
                     "the state has no cause"
                 );
             }
-            Delivery::Ended { .. } | Delivery::Member { .. } | Delivery::Disconnect { .. } => {
+            ClientDelivery::Ended { .. }
+            | ClientDelivery::Member { .. }
+            | ClientDelivery::Disconnect { .. } => {
                 prop_assert!(false, "unexpected delivery");
             }
         }

@@ -29,9 +29,9 @@ fn publications_at_or_below_the_state_are_skipped() {
     let (mut session, _) = stage.on("route/1", None);
     // The writer of 12 has swapped the state, but not appended yet.
     assert_eq!(drain(&mut session), "s12");
-    let mut batch = stage.hub.open_batch();
+    let mut batch = stage.hub.open_publish_batch();
     batch.append_publication(&stage.room(1), Some(at(12)), Bytes::from_static(b"late"));
-    batch.finish();
+    batch.finish_and_signal_listeners();
     assert_eq!(drain(&mut session), "");
 }
 
@@ -78,7 +78,8 @@ fn a_position_ahead_of_the_top_is_neither_resumed_nor_listed() {
     let subscribed = session.subscribe(&name("route/1"), Some(at(11))).expect("subscribed");
     assert!(!subscribed.recovered);
     // The listed position continues nothing: a client that returns with it gets a gap, even once there is an 11.
-    let listed: Vec<_> = session.held_positions().map(|(name, at)| (name.to_owned(), at)).collect();
+    let listed: Vec<_> =
+        session.client_positions().map(|(name, at)| (name.to_owned(), at)).collect();
     assert_eq!(listed, [("city".to_owned(), Position::INVALID)]);
     assert_eq!(drain(&mut session), "g10");
     assert_eq!(held(&mut session), ["city@10"]);
@@ -98,15 +99,15 @@ fn no_epoch_is_listed_until_all_channels_have_reached_it() {
     assert_eq!(held(&mut session), ["city@10"]);
     let renewed = Position { epoch: OTHER_EPOCH, offset: 3 };
     stage.swap(renewed);
-    let mut batch = stage.hub.open_batch();
-    [1, 2].iter().for_each(|id| batch.mark_gap(&stage.room(*id), renewed));
-    batch.finish();
+    let mut batch = stage.hub.open_publish_batch();
+    [1, 2].iter().for_each(|id| batch.resend_state_with_gap(&stage.room(*id), renewed));
+    batch.finish_and_signal_listeners();
     assert!(session.next_delivery().is_some(), "the state of the first channel");
-    let listed: Vec<_> = session.held_positions().map(|(_, position)| position).collect();
+    let listed: Vec<_> = session.client_positions().map(|(_, position)| position).collect();
     assert_eq!(listed, [Position::INVALID], "another node may still know the old epoch");
     assert_eq!(drain(&mut session), "g3");
     assert_eq!(
-        session.held_positions().map(|(_, position)| position).collect::<Vec<_>>(),
+        session.client_positions().map(|(_, position)| position).collect::<Vec<_>>(),
         [renewed]
     );
 }
@@ -117,11 +118,11 @@ fn a_fast_reader_receives_a_batch_larger_than_the_ring() {
     let (mut session, _) = stage.on("route/1", None);
     assert_eq!(drain(&mut session), "s10");
     stage.swap(at(17));
-    let mut batch = stage.hub.open_batch();
+    let mut batch = stage.hub.open_publish_batch();
     for offset in 11..=17 {
         batch.append_publication(&stage.room(1), Some(at(offset)), Bytes::from_static(b"change"));
     }
-    batch.finish();
+    batch.finish_and_signal_listeners();
     assert_eq!(drain(&mut session), "11 12 13 14 15 16 17");
 }
 
@@ -165,9 +166,9 @@ fn a_new_dataset_sends_the_state_once_without_a_gap() {
     stage.publish([11], &[1]);
     assert_eq!(drain(&mut session), "11");
     stage.swap(at(12));
-    let mut batch = stage.hub.open_batch();
-    batch.restate_room(&stage.room(1), Some(at(12)));
-    batch.finish();
+    let mut batch = stage.hub.open_publish_batch();
+    batch.resend_state_without_gap(&stage.room(1), Some(at(12)));
+    batch.finish_and_signal_listeners();
     assert_eq!(drain(&mut session), "s12");
     assert_eq!(drain(&mut behind), "s12");
     stage.publish([13], &[1]);
@@ -187,8 +188,8 @@ fn a_reader_overtaken_before_a_new_dataset_gets_a_gap() {
     drain(&mut session);
     stage.publish(11..=20, &[1]);
     stage.swap(at(21));
-    let mut batch = stage.hub.open_batch();
-    batch.restate_room(&stage.room(1), Some(at(21)));
+    let mut batch = stage.hub.open_publish_batch();
+    batch.resend_state_without_gap(&stage.room(1), Some(at(21)));
     drop(batch);
     assert_eq!(drain(&mut session), "g21");
 }
@@ -202,7 +203,7 @@ fn a_new_epoch_is_a_gap_for_all_readers() {
     assert_eq!(signals.take(), 1);
     assert_eq!(drain(&mut session), "g3");
     assert_eq!(stage.hub.metrics().gaps_epoch_total, 1);
-    assert!(session.held_positions().all(|(_, position)| position.epoch == OTHER_EPOCH));
+    assert!(session.client_positions().all(|(_, position)| position.epoch == OTHER_EPOCH));
 }
 
 #[test]
@@ -220,7 +221,7 @@ fn a_position_read_before_a_new_epoch_is_read_again() {
     let (mut late, _) = stage.session();
     let subscribed = late.subscribe(&name("route/1"), None).expect("subscribed");
     assert_eq!(subscribed.position, Position { epoch: OTHER_EPOCH, offset: 0 });
-    assert_eq!(stage.room(1).top_position(), Some(new_epoch), "the old epoch did not return");
+    assert_eq!(stage.room(1).newest_position(), Some(new_epoch), "the old epoch did not return");
     assert_eq!(drain(&mut session), "g3");
     assert_eq!(drain(&mut late), "s3");
 }
@@ -253,13 +254,13 @@ fn a_lingering_room_can_be_resumed_and_a_removed_one_cannot() {
     drain(&mut session);
     drop(session);
     stage.publish([11], &[1]);
-    stage.clock.advance(Duration::from_secs(9));
-    stage.hub.sweep_rooms();
+    stage.clock.advance_time(Duration::from_secs(9));
+    stage.hub.trim_and_close_idle_rooms();
     let (mut session, _) = stage.on("route/1", Some(at(10)));
     assert_eq!(drain(&mut session), "11");
     drop(session);
-    stage.clock.advance(Duration::from_secs(10));
-    stage.hub.sweep_rooms();
+    stage.clock.advance_time(Duration::from_secs(10));
+    stage.hub.trim_and_close_idle_rooms();
     stage.swap(at(12));
     let (mut session, _) = stage.on("route/1", Some(at(11)));
     assert_eq!(drain(&mut session), "g12");
@@ -271,16 +272,16 @@ fn a_room_with_its_own_offsets_has_a_new_epoch_when_recreated() {
     let (mut session, _) = stage.session();
     let first = session.subscribe(&name("area/1"), None).expect("subscribed").position.epoch;
     assert_eq!(drain(&mut session), "s0");
-    let room = stage.hub.rooms_of_kind(0, 3).remove(0);
-    let mut batch = stage.hub.open_batch();
+    let room = stage.hub.rooms_of_kind_in_group(0, 3).remove(0);
+    let mut batch = stage.hub.open_publish_batch();
     batch.append_publication(&room, None, Bytes::from_static(b"one"));
     batch.append_publication(&room, None, Bytes::from_static(b"two"));
-    batch.finish();
+    batch.finish_and_signal_listeners();
     assert_eq!(drain(&mut session), "1 2");
     assert_eq!(held(&mut session), ["area/1@2"]);
     drop(session);
-    stage.clock.advance(Duration::from_secs(10));
-    stage.hub.sweep_rooms();
+    stage.clock.advance_time(Duration::from_secs(10));
+    stage.hub.trim_and_close_idle_rooms();
     let (mut session, _) = stage.session();
     let from = Position { epoch: first, offset: 2 };
     let second = session.subscribe(&name("area/1"), Some(from)).expect("subscribed");
@@ -358,9 +359,9 @@ fn the_reached_position_advances_channels_without_publications() {
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);
     stage.swap(at(25));
-    let mut batch = stage.hub.open_batch();
-    batch.mark_group_reached(GROUP, at(25));
-    batch.finish();
+    let mut batch = stage.hub.open_publish_batch();
+    batch.mark_group_published_up_to(GROUP, at(25));
+    batch.finish_and_signal_listeners();
     assert_eq!(drain(&mut session), "");
     assert_eq!(held(&mut session), ["city@25"]);
 }
@@ -374,9 +375,9 @@ fn a_room_marked_with_a_gap_sends_the_state_with_a_gap() {
     assert_eq!(drain(&mut session), "11");
     signals.take();
     stage.swap(at(20));
-    let mut batch = stage.hub.open_batch();
-    batch.mark_gap(&stage.room(1), at(20));
-    batch.finish();
+    let mut batch = stage.hub.open_publish_batch();
+    batch.resend_state_with_gap(&stage.room(1), at(20));
+    batch.finish_and_signal_listeners();
     assert_eq!(signals.take(), 1);
     assert_eq!(drain(&mut session), "g20");
     stage.publish([21], &[1]);
@@ -385,9 +386,9 @@ fn a_room_marked_with_a_gap_sends_the_state_with_a_gap() {
     stage.swap(at(30));
     let (mut fresh, _) = stage.on("route/2", None);
     assert_eq!(drain(&mut fresh), "s30");
-    let mut batch = stage.hub.open_batch();
-    batch.mark_gap(&stage.room(2), at(30));
-    batch.finish();
+    let mut batch = stage.hub.open_publish_batch();
+    batch.resend_state_with_gap(&stage.room(2), at(30));
+    batch.finish_and_signal_listeners();
     assert_eq!(drain(&mut fresh), "");
 }
 
@@ -397,6 +398,6 @@ fn the_listed_position_has_the_epoch_of_the_source() {
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);
     let listed: Vec<_> =
-        session.held_positions().map(|(name, position)| format!("{name}@{position}")).collect();
+        session.client_positions().map(|(name, position)| format!("{name}@{position}")).collect();
     assert_eq!(listed, [format!("city@{EPOCH}:10")]);
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Delivery, Epoch, Hub, HubConfig, Listener, Position, ResolveError,
-    RoomKey, RoomState, Session, SessionLimits, StateSource,
+    BadChannelName, ChannelResolveError, ChannelState, ChannelStateSource, ClientDelivery,
+    EncodedChannelName, Epoch, Hub, HubConfig, NewsListener, Position, RoomKey, Session,
+    SessionLimits,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
 
@@ -33,22 +34,25 @@ impl Counter {
     }
 }
 
-impl StateSource for Counter {
-    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+impl ChannelStateSource for Counter {
+    fn resolve_channel(
+        &self,
+        channel: &EncodedChannelName,
+    ) -> Result<RoomKey, ChannelResolveError> {
         let id = channel.decoded_segments().nth(1).and_then(|id| id.parse().ok());
-        Ok(key(id.ok_or(BadChannel::UnknownForm)?))
+        Ok(key(id.ok_or(BadChannelName::UnknownForm)?))
     }
 
-    fn sequence_name(&self, _: &Channel, _: RoomKey) -> String {
+    fn sequence_name(&self, _: &EncodedChannelName, _: RoomKey) -> String {
         "counter".into()
     }
 
-    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &EncodedChannelName, _: RoomKey) -> Option<Position> {
         Some(self.now())
     }
 
-    fn read_state(&self, _: &Channel, _: RoomKey) -> RoomState {
-        RoomState { position: Some(self.now()), parts: vec![Bytes::from_static(b"state")] }
+    fn read_state(&self, _: &EncodedChannelName, _: RoomKey) -> ChannelState {
+        ChannelState { position: Some(self.now()), parts: vec![Bytes::from_static(b"state")] }
     }
 }
 
@@ -57,8 +61,8 @@ struct Unparks {
     signaled: AtomicBool,
 }
 
-impl Listener for Unparks {
-    fn signal(&self) {
+impl NewsListener for Unparks {
+    fn signal_news(&self) {
         self.signaled.store(true, Ordering::Release);
         self.thread.unpark();
     }
@@ -78,16 +82,16 @@ fn publish(source: &Counter, hub: &Hub, done: &[AtomicU64]) {
     for revision in 2..=ROUNDS * ROUND {
         source.0.store(revision, Ordering::Relaxed);
         let at = Position { epoch: EPOCH, offset: revision };
-        let mut batch = hub.open_batch();
-        let interest = hub.group_interest(GROUP);
+        let mut batch = hub.open_publish_batch();
+        let interest = hub.room_group(GROUP);
         for route in (0..ROUTES).filter(|route| concerns(revision, *route)) {
-            if interest.has_rooms(route as u8)
+            if interest.has_rooms_of_kind(route as u8)
                 && let Some(room) = hub.find_room(key(route))
             {
                 batch.append_publication(&room, Some(at), Bytes::from_static(b"change"));
             }
         }
-        batch.finish();
+        batch.finish_and_signal_listeners();
         while revision % ROUND == 0
             && done.iter().any(|done| done.load(Ordering::Acquire) < revision)
         {
@@ -98,21 +102,21 @@ fn publish(source: &Counter, hub: &Hub, done: &[AtomicU64]) {
 
 /// One channel of a reader, complete up to its cursor.
 struct ChannelCursor {
-    channel: Channel,
+    channel: EncodedChannelName,
     route: u64,
     cursor: u64,
 }
 
 impl ChannelCursor {
     /// Checks that every relevant revision arrives, or a state in its place.
-    fn take(&mut self, delivery: &Delivery, listed: u64) {
+    fn take(&mut self, delivery: &ClientDelivery, listed: u64) {
         let offset = delivery.position().expect("the state has one part").offset;
         assert!(offset > self.cursor || self.cursor == 0, "{offset} after {}", self.cursor);
         assert!(
             offset > listed || listed == 0,
             "{offset} arrived after {listed} was listed as held"
         );
-        if let Delivery::Publication { .. } = delivery {
+        if let ClientDelivery::Publication { .. } = delivery {
             let missed = (self.cursor + 1..offset).find(|it| concerns(*it, self.route));
             assert_eq!(missed, None, "route {} at {offset} after {}", self.route, self.cursor);
         }
@@ -141,7 +145,8 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Creates a reader of two routes.
     fn new(hub: &'a Arc<Hub>, number: u64) -> Self {
-        let channel = |route| Channel::parse_name(&format!("c/{route}")).expect("a name");
+        let channel =
+            |route| EncodedChannelName::parse_channel_name(&format!("c/{route}")).expect("a name");
         let cursors = [number, number + 1].map(|route| ChannelCursor {
             channel: channel(route),
             route,
@@ -196,8 +201,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn take(&mut self, delivery: &Delivery) {
-        let listed = self.listed.filter(|_| matches!(delivery, Delivery::Publication { .. }));
+    fn take(&mut self, delivery: &ClientDelivery) {
+        let listed = self.listed.filter(|_| matches!(delivery, ClientDelivery::Publication { .. }));
         let entry = self.cursors.iter_mut().find(|held| held.channel == *delivery.channel());
         entry
             .expect("a subscribed channel")
@@ -205,7 +210,7 @@ impl<'a> Reader<'a> {
     }
 
     fn note_listed(&mut self) {
-        self.listed = self.session.held_positions().next().map(|(_, position)| position);
+        self.listed = self.session.client_positions().next().map(|(_, position)| position);
     }
 }
 
@@ -237,7 +242,7 @@ fn concurrent_publishing_and_room_creation_lose_nothing() {
         scope.spawn(|| publish(&source, &hub, &done));
         scope.spawn(|| {
             while !is_finished.load(Ordering::Acquire) {
-                hub.sweep_rooms();
+                hub.trim_and_close_idle_rooms();
                 thread::yield_now();
             }
         });
@@ -245,7 +250,7 @@ fn concurrent_publishing_and_room_creation_lose_nothing() {
         is_finished.store(true, Ordering::Release);
         results.into_iter().for_each(|result| result.expect("a reader without violations"));
     });
-    hub.sweep_rooms();
+    hub.trim_and_close_idle_rooms();
     let metrics = hub.metrics();
     assert_eq!((metrics.sessions, metrics.rooms, metrics.ring_bytes), (0, 0, 0));
 }

@@ -1,7 +1,7 @@
 //! Tests of runs: publications that sessions of a partition are sent together.
 
 use bytes::Bytes;
-use lineside_hub::{FrameInput, HubConfig, Session};
+use lineside_hub::{HubConfig, PublicationToFrame, Session};
 
 use crate::partition::Partition;
 use crate::script::{Stage, at, name, stage_with};
@@ -36,14 +36,16 @@ impl RunFixture {
 
     fn turn(&mut self) {
         let Self { partition, sessions, .. } = self;
-        partition.turn(|row, subscription| sessions[row as usize].note_news(subscription));
+        partition.turn(|row, subscription| {
+            sessions[row as usize].mark_subscription_has_news(subscription)
+        });
     }
 
     /// Publishes `bytes` bytes at each of the offsets.
     fn publish(&self, offsets: impl IntoIterator<Item = u64>, bytes: usize) {
         for offset in offsets {
             self.stage.swap(at(offset));
-            let mut batch = self.stage.hub.open_batch();
+            let mut batch = self.stage.hub.open_publish_batch();
             batch.append_publication(
                 &self.stage.room(1),
                 Some(at(offset)),
@@ -57,7 +59,7 @@ impl RunFixture {
         let Self { sessions, partition, .. } = self;
         let runs = &mut partition.runs;
         let mut pulled = Vec::new();
-        while let Some(run) = sessions[n].next_run(0, runs, |it| frame(&it)) {
+        while let Some(run) = sessions[n].next_joined_publications(0, runs, |it| frame(&it)) {
             pulled.push(run.chunks(FRAME_BYTES).map(offset).collect());
         }
         assert!(
@@ -71,7 +73,7 @@ impl RunFixture {
 /// The size of a frame, which holds its offset and padding.
 const FRAME_BYTES: usize = 10_000;
 
-fn frame(it: &FrameInput<'_>) -> Bytes {
+fn frame(it: &PublicationToFrame<'_>) -> Bytes {
     assert_eq!((it.channel, it.sequence), (&name("route/1"), "city"));
     assert_eq!(it.position, at(it.publication.offset));
     let mut frame = it.position.offset.to_le_bytes().to_vec();
@@ -89,8 +91,11 @@ fn sessions_at_the_same_position_share_the_bytes_of_a_run() {
     fixture.publish(11..=13, 100);
     fixture.turn();
     let RunFixture { sessions, partition, .. } = &mut fixture;
-    let mut run =
-        |n: usize| sessions[n].next_run(0, &mut partition.runs, |it| frame(&it)).expect("a run");
+    let mut run = |n: usize| {
+        sessions[n]
+            .next_joined_publications(0, &mut partition.runs, |it| frame(&it))
+            .expect("a run")
+    };
     let (one, other) = (run(0), run(1));
     assert_eq!(one.as_ptr(), other.as_ptr());
     assert_eq!(one.chunks(FRAME_BYTES).map(offset).collect::<Vec<_>>(), [11, 12, 13]);
@@ -133,7 +138,9 @@ fn joining_stops_while_too_many_bytes_are_in_use() {
         fixture.publish(first..first + 3, FRAME_BYTES);
         fixture.turn();
         let RunFixture { sessions, partition, .. } = &mut fixture;
-        while let Some(run) = sessions[0].next_run(0, &mut partition.runs, |it| frame(&it)) {
+        while let Some(run) =
+            sessions[0].next_joined_publications(0, &mut partition.runs, |it| frame(&it))
+        {
             joined += usize::from(run.len() > FRAME_BYTES);
             retained_runs.push(run);
         }
@@ -153,11 +160,17 @@ fn a_state_is_delivered_before_later_publications() {
     let mut fixture = RunFixture::new(1);
     fixture.publish([11], 100);
     fixture.stage.swap(at(12));
-    fixture.stage.hub.open_batch().restate_room(&fixture.stage.room(1), Some(at(12)));
+    fixture
+        .stage
+        .hub
+        .open_publish_batch()
+        .resend_state_without_gap(&fixture.stage.room(1), Some(at(12)));
     fixture.publish([13], 100);
     fixture.turn();
     let RunFixture { sessions, partition, .. } = &mut fixture;
-    assert!(sessions[0].next_run(0, &mut partition.runs, |it| frame(&it)).is_none());
+    assert!(
+        sessions[0].next_joined_publications(0, &mut partition.runs, |it| frame(&it)).is_none()
+    );
     assert!(sessions[0].next_delivery().is_none(), "a worker is reading the state");
     while partition.work() {}
     fixture.turn();

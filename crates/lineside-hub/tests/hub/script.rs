@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Delivery, Epoch, Hub, HubConfig, Listener, Position, ResolveError, Room,
-    RoomKey, RoomState, Session, SessionLimits, StateSource, SubscriptionEnd,
+    BadChannelName, ChannelResolveError, ChannelRoom, ChannelState, ChannelStateSource,
+    ClientDelivery, EncodedChannelName, Epoch, Hub, HubConfig, NewsListener, Position, RoomKey,
+    Session, SessionLimits, SubscriptionEndReason,
 };
 use lineside_sync::{Clock, SimulatedClock, Sleep, UnixMillis};
 use parking_lot::Mutex;
@@ -40,26 +41,29 @@ pub(crate) fn route(id: u64) -> RoomKey {
     RoomKey { group: GROUP, kind: ROUTE, id }
 }
 
-impl StateSource for Script {
+impl ChannelStateSource for Script {
     /// `route/<n>` counts with the network, `area/<n>` has its own sequence, `twin/<n>` has the key of `route/<n>`.
-    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+    fn resolve_channel(
+        &self,
+        channel: &EncodedChannelName,
+    ) -> Result<RoomKey, ChannelResolveError> {
         let segments: Vec<_> = channel.decoded_segments().collect();
-        let id = segments[1].parse().map_err(|_| ResolveError::UnknownFeed)?;
+        let id = segments[1].parse().map_err(|_| ChannelResolveError::UnknownFeed)?;
         match &*segments[0] {
             "route" | "twin" => {
-                let group = self.group.lock().ok_or(ResolveError::UnknownFeed)?;
+                let group = self.group.lock().ok_or(ChannelResolveError::UnknownFeed)?;
                 Ok(RoomKey { group, ..route(id) })
             }
             "area" => Ok(RoomKey { group: 0, kind: AREA, id }),
-            _ => Err(BadChannel::UnknownForm.into()),
+            _ => Err(BadChannelName::UnknownForm.into()),
         }
     }
 
-    fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String {
+    fn sequence_name(&self, channel: &EncodedChannelName, key: RoomKey) -> String {
         if key.has_own_sequence() { channel.to_string() } else { "city".into() }
     }
 
-    fn current_position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &EncodedChannelName, key: RoomKey) -> Option<Position> {
         let now = *self.now.lock();
         let hook = self.in_position.lock().pop_front();
         hook.into_iter().for_each(|hook| hook());
@@ -67,12 +71,12 @@ impl StateSource for Script {
         is_known.then_some(now)
     }
 
-    fn read_state(&self, _: &Channel, _: RoomKey) -> RoomState {
+    fn read_state(&self, _: &EncodedChannelName, _: RoomKey) -> ChannelState {
         let now = *self.now.lock();
         let parts = self.part_bytes.lock().iter().map(|bytes| vec![b's'; *bytes].into()).collect();
         let hook = self.in_read.lock().pop_front();
         hook.into_iter().for_each(|hook| hook());
-        RoomState { position: Some(now), parts }
+        ChannelState { position: Some(now), parts }
     }
 }
 
@@ -85,8 +89,8 @@ impl Signals {
     }
 }
 
-impl Listener for Signals {
-    fn signal(&self) {
+impl NewsListener for Signals {
+    fn signal_news(&self) {
         self.0.fetch_add(1, Ordering::AcqRel);
     }
 }
@@ -174,7 +178,7 @@ impl Stage {
         (session, signals)
     }
 
-    pub(crate) fn room(&self, id: u64) -> Arc<Room> {
+    pub(crate) fn room(&self, id: u64) -> Arc<ChannelRoom> {
         self.hub.find_room(route(id)).expect("a living room")
     }
 
@@ -195,16 +199,16 @@ impl Stage {
 
     pub(crate) fn publish_at(&self, at: Position, routes: &[u64]) {
         self.swap(at);
-        let mut batch = self.hub.open_batch();
+        let mut batch = self.hub.open_publish_batch();
         for id in routes {
             batch.append_publication(&self.room(*id), Some(at), Bytes::from_static(b"change"));
         }
-        batch.finish();
+        batch.finish_and_signal_listeners();
     }
 }
 
-pub(crate) fn name(channel: &str) -> Channel {
-    Channel::parse_name(channel).expect("a channel")
+pub(crate) fn name(channel: &str) -> EncodedChannelName {
+    EncodedChannelName::parse_channel_name(channel).expect("a channel")
 }
 
 /// Returns all deliveries of a session in short form: `s12` the last part of a state at 12, `g12` that of a gap state,
@@ -216,21 +220,24 @@ pub(crate) fn drain(session: &mut Session) -> String {
     all.join(" ")
 }
 
-pub(crate) fn brief(delivery: &Delivery) -> String {
+pub(crate) fn brief(delivery: &ClientDelivery) -> String {
     let offset = delivery.position().map_or(".".into(), |position| position.offset.to_string());
     match delivery {
-        Delivery::State { gap, .. } => format!("{}{offset}", if *gap { 'g' } else { 's' }),
-        Delivery::Publication { .. } => offset,
-        Delivery::Member { joined, member, .. } => {
+        ClientDelivery::State { gap, .. } => format!("{}{offset}", if *gap { 'g' } else { 's' }),
+        ClientDelivery::Publication { .. } => offset,
+        ClientDelivery::Member { joined, member, .. } => {
             format!("{}{}", if *joined { '+' } else { '-' }, member.client)
         }
-        Delivery::Disconnect { order, .. } => format!("x{}", order.code),
-        Delivery::Ended { why: SubscriptionEnd::Slow, .. } => "slow".into(),
-        Delivery::Ended { why: SubscriptionEnd::Lost, .. } => "lost".into(),
-        Delivery::Ended { why: SubscriptionEnd::GroupEnded, .. } => "over".into(),
+        ClientDelivery::Disconnect { order, .. } => format!("x{}", order.code),
+        ClientDelivery::Ended { why: SubscriptionEndReason::Slow, .. } => "slow".into(),
+        ClientDelivery::Ended { why: SubscriptionEndReason::Lost, .. } => "lost".into(),
+        ClientDelivery::Ended { why: SubscriptionEndReason::GroupEnded, .. } => "over".into(),
     }
 }
 
 pub(crate) fn held(session: &mut Session) -> Vec<String> {
-    session.held_positions().map(|(name, position)| format!("{name}@{}", position.offset)).collect()
+    session
+        .client_positions()
+        .map(|(name, position)| format!("{name}@{}", position.offset))
+        .collect()
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lineside_hub::{Delivery, HubConfig, HubMetrics, ResolveError, SessionLimits, SubscribeError};
+use lineside_hub::{
+    ChannelResolveError, ClientDelivery, HubConfig, HubMetrics, SessionLimits, SubscribeError,
+};
 use parking_lot::Mutex;
 
 use crate::script::{
@@ -22,11 +24,11 @@ fn one_session_reads_the_state_and_the_others_are_signaled() {
         assert_eq!(drain(&mut waiting.lock()), "", "the session delivers from other rooms");
         assert_eq!(until_then.take(), 0);
     }));
-    let Some(Delivery::State { state: one, .. }) = first.next_delivery() else {
+    let Some(ClientDelivery::State { state: one, .. }) = first.next_delivery() else {
         panic!("the delivery is not a state")
     };
     assert_eq!(signals.take(), 1);
-    let Some(Delivery::State { state: two, .. }) = other.lock().next_delivery() else {
+    let Some(ClientDelivery::State { state: two, .. }) = other.lock().next_delivery() else {
         panic!("the delivery is not a state")
     };
     assert!(Arc::ptr_eq(&one, &two));
@@ -75,8 +77,8 @@ fn a_publication_is_shared_by_all_sessions() {
     stage.publish([11], &[1]);
     let (a, b) = (first.next_delivery(), second.next_delivery());
     let (
-        Some(Delivery::Publication { publication: a, .. }),
-        Some(Delivery::Publication { publication: b, .. }),
+        Some(ClientDelivery::Publication { publication: a, .. }),
+        Some(ClientDelivery::Publication { publication: b, .. }),
     ) = (a, b)
     else {
         panic!("the delivery is not a publication")
@@ -142,7 +144,7 @@ fn delivery_time_is_measured_for_connected_sessions_only() {
     let (mut present, _) = stage.on("route/1", None);
     drain(&mut present);
     stage.publish(11..=12, &[1]);
-    stage.clock.advance(Duration::from_millis(3));
+    stage.clock.advance_time(Duration::from_millis(3));
     assert_eq!(drain(&mut present), "11 12");
     let (mut returning, _) = stage.on("route/1", Some(at(10)));
     assert_eq!(drain(&mut returning), "11 12");
@@ -157,18 +159,18 @@ fn delivery_time_is_measured_for_connected_sessions_only() {
 #[test]
 fn the_interest_shows_kinds_without_rooms() {
     let stage = stage();
-    let interest = stage.hub.group_interest(GROUP);
-    assert!(!interest.has_rooms(ROUTE) && stage.hub.find_room(route(1)).is_none());
+    let interest = stage.hub.room_group(GROUP);
+    assert!(!interest.has_rooms_of_kind(ROUTE) && stage.hub.find_room(route(1)).is_none());
     let (session, _) = stage.on("route/1", None);
-    assert!(interest.has_rooms(ROUTE) && !interest.has_rooms(ROUTE + 1));
-    assert_eq!(stage.hub.rooms_of_kind(GROUP, ROUTE).len(), 1);
+    assert!(interest.has_rooms_of_kind(ROUTE) && !interest.has_rooms_of_kind(ROUTE + 1));
+    assert_eq!(stage.hub.rooms_of_kind_in_group(GROUP, ROUTE).len(), 1);
     drop(session);
-    stage.hub.sweep_rooms();
-    assert!(interest.has_rooms(ROUTE), "a room lingers after its last subscription");
-    stage.clock.advance(Duration::from_secs(10));
-    stage.hub.sweep_rooms();
-    assert!(!interest.has_rooms(ROUTE) && stage.hub.find_room(route(1)).is_none());
-    assert!(stage.hub.rooms_of_kind(GROUP, ROUTE).is_empty());
+    stage.hub.trim_and_close_idle_rooms();
+    assert!(interest.has_rooms_of_kind(ROUTE), "a room lingers after its last subscription");
+    stage.clock.advance_time(Duration::from_secs(10));
+    stage.hub.trim_and_close_idle_rooms();
+    assert!(!interest.has_rooms_of_kind(ROUTE) && stage.hub.find_room(route(1)).is_none());
+    assert!(stage.hub.rooms_of_kind_in_group(GROUP, ROUTE).is_empty());
 }
 
 #[test]
@@ -180,13 +182,13 @@ fn refused_subscriptions_return_their_reason() {
     assert!(session.subscribe(&route, None).is_ok());
     assert_eq!(session.subscribe(&route, None), Err(SubscribeError::AlreadySubscribed));
     assert_eq!(session.subscribe(&name("twin/1"), None), Err(SubscribeError::KeyTaken));
-    let unknown = SubscribeError::Unresolved(ResolveError::UnknownFeed);
+    let unknown = SubscribeError::Unresolved(ChannelResolveError::UnknownFeed);
     assert_eq!(session.subscribe(&name("route/x"), None), Err(unknown));
     assert!(session.subscribe(&name("area/1"), None).is_ok());
     assert_eq!(session.subscribe(&name("route/2"), None), Err(SubscribeError::TooManyRooms));
     assert_eq!(stage.hub.metrics().refused_rooms_total, 1);
     assert!(session.unsubscribe(&name("area/1")) && !session.unsubscribe(&name("area/1")));
-    stage.hub.sweep_rooms();
+    stage.hub.trim_and_close_idle_rooms();
     assert!(session.subscribe(&name("route/2"), None).is_ok());
 
     let mut narrow =
@@ -205,8 +207,8 @@ fn dropping_a_session_frees_everything() {
     drain(&mut session);
     stage.publish([11], &[1, 2]);
     drop(session);
-    stage.clock.advance(Duration::from_secs(10));
-    stage.hub.sweep_rooms();
+    stage.clock.advance_time(Duration::from_secs(10));
+    stage.hub.trim_and_close_idle_rooms();
     let HubMetrics { sessions, rooms, subscriptions, ring_bytes, state_bytes, .. } =
         stage.hub.metrics();
     assert_eq!((sessions, rooms, subscriptions, ring_bytes, state_bytes), (0, 0, 0, 0, 0));
@@ -231,8 +233,8 @@ fn the_ring_grows_with_its_state_and_expires() {
     stage.publish(101..=300, &[1]);
     let large = bytes(&stage);
     assert!(large <= 10_000 && large > 9_000, "{large}");
-    stage.clock.advance(Duration::from_secs(61));
-    stage.hub.sweep_rooms();
+    stage.clock.advance_time(Duration::from_secs(61));
+    stage.hub.trim_and_close_idle_rooms();
     assert_eq!(bytes(&stage), 0);
 }
 
@@ -242,8 +244,8 @@ fn an_unused_state_is_freed() {
     let (mut session, _) = stage.on("route/1", None);
     drain(&mut session);
     assert_eq!(stage.hub.metrics().state_bytes, 5);
-    stage.clock.advance(Duration::from_secs(10));
-    stage.hub.sweep_rooms();
+    stage.clock.advance_time(Duration::from_secs(10));
+    stage.hub.trim_and_close_idle_rooms();
     assert_eq!(stage.hub.metrics().state_bytes, 0);
 }
 

@@ -145,8 +145,8 @@ impl Storm {
             978..982 => self.clients[n].unsubscribe(self.rng.usize(..100))?,
             982..986 => self.jump(network, n)?,
             986..990 => {
-                self.clock.advance(Duration::from_millis(self.rng.u64(..8_000)));
-                self.hub.sweep_rooms();
+                self.clock.advance_time(Duration::from_millis(self.rng.u64(..8_000)));
+                self.hub.trim_and_close_idle_rooms();
                 self.check_bounds()?;
             }
             990..995 => self.begin(network, Poll::Dataset),

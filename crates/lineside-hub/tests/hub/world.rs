@@ -9,7 +9,8 @@ use std::task::{self, Context, Waker};
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Epoch, Hub, Position, ResolveError, RoomKey, RoomState, StateSource,
+    BadChannelName, ChannelResolveError, ChannelState, ChannelStateSource, EncodedChannelName,
+    Epoch, Hub, Position, RoomKey,
 };
 use parking_lot::Mutex;
 
@@ -376,8 +377,8 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
         swap();
         pause().await;
     }
-    let mut batch = hub.open_batch();
-    let _ = hub.group_interest(network as u32 + 1);
+    let mut batch = hub.open_publish_batch();
+    let _ = hub.room_group(network as u32 + 1);
     for (revision, chunk) in (first..).zip(&chunks) {
         for (channel, text) in chunk {
             let key = key(channel).expect("a channel of this test");
@@ -385,7 +386,7 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
             let at = (!key.has_own_sequence())
                 .then_some(Position { epoch: next.epoch, offset: revision });
             batch.append_publication(&room, at, Bytes::from(text.clone().into_bytes()));
-            if let Some(top) = room.top_position().filter(|_| at.is_none()) {
+            if let Some(top) = room.newest_position().filter(|_| at.is_none()) {
                 world.write(channel.clone(), top.epoch, top.offset, false);
             }
             pause().await;
@@ -394,15 +395,15 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
     if matches!(poll, Poll::Dataset | Poll::NewEpoch | Poll::Jump) {
         for room in hub.rooms_of_group(network as u32 + 1) {
             if poll == Poll::Jump && world.injected_fault != InjectedFault::JumpNotMarked {
-                batch.mark_gap(&room, at);
+                batch.resend_state_with_gap(&room, at);
             } else {
-                batch.restate_room(&room, Some(at));
+                batch.resend_state_without_gap(&room, Some(at));
             }
             pause().await;
         }
-        for room in hub.rooms_of_kind(0, AREA) {
-            batch.restate_room(&room, None);
-            let top = room.top_position().expect("a room with its own sequence");
+        for room in hub.rooms_of_kind_in_group(0, AREA) {
+            batch.resend_state_without_gap(&room, None);
+            let top = room.newest_position().expect("a room with its own sequence");
             world.write(room.channel().to_string(), top.epoch, top.offset, true);
             pause().await;
         }
@@ -411,10 +412,10 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
         swap();
     }
     if world.chance(2) {
-        batch.mark_group_reached(network as u32 + 1, at);
+        batch.mark_group_published_up_to(network as u32 + 1, at);
     }
     pause().await;
-    batch.finish();
+    batch.finish_and_signal_listeners();
 }
 
 /// Records for the checks what each channel of the network would be sent.
@@ -455,19 +456,22 @@ fn key(channel: &str) -> Option<RoomKey> {
     })
 }
 
-impl StateSource for World {
-    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+impl ChannelStateSource for World {
+    fn resolve_channel(
+        &self,
+        channel: &EncodedChannelName,
+    ) -> Result<RoomKey, ChannelResolveError> {
         let networks = self.networks.lock().clone();
         *self.old_networks.lock() = networks;
         self.interrupt();
-        key(channel.as_str()).ok_or(BadChannel::UnknownForm.into())
+        key(channel.as_str()).ok_or(BadChannelName::UnknownForm.into())
     }
 
-    fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String {
+    fn sequence_name(&self, channel: &EncodedChannelName, key: RoomKey) -> String {
         if key.has_own_sequence() { channel.to_string() } else { format!("{}", key.group - 1) }
     }
 
-    fn current_position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &EncodedChannelName, key: RoomKey) -> Option<Position> {
         self.interrupt();
         let network = &self.seen()[key.group as usize - 1];
         let position = Position { epoch: network.epoch, offset: network.revision };
@@ -475,7 +479,7 @@ impl StateSource for World {
         Some(position)
     }
 
-    fn read_state(&self, channel: &Channel, key: RoomKey) -> RoomState {
+    fn read_state(&self, channel: &EncodedChannelName, key: RoomKey) -> ChannelState {
         self.interrupt();
         let networks = self.seen();
         self.interrupt();
@@ -492,7 +496,7 @@ impl StateSource for World {
         if parts.is_empty() {
             parts.push(Bytes::new());
         }
-        RoomState { position, parts }
+        ChannelState { position, parts }
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use lineside_hub::{
-    Channel, Delivery, Hub, Membership, Position, Session, SessionLimits, SubscribeError,
-    SubscriptionEnd,
+    ClientDelivery, EncodedChannelName, Hub, Position, PresenceMembership, Session, SessionLimits,
+    SubscribeError, SubscriptionEndReason,
 };
 
 use crate::support::{Signaled, Violation};
@@ -16,8 +16,8 @@ pub(crate) type Said = HashMap<(String, String, u64), String>;
 /// The joins (true) and leaves that were published, by channel.
 pub(crate) type Told = BTreeMap<String, Vec<(bool, String)>>;
 
-pub(crate) fn name(channel: &str) -> Channel {
-    Channel::parse_name(channel).expect("a channel")
+pub(crate) fn name(channel: &str) -> EncodedChannelName {
+    EncodedChannelName::parse_channel_name(channel).expect("a channel")
 }
 
 /// A client's view of a channel.
@@ -35,7 +35,7 @@ pub(crate) struct Reader {
     /// True if it was signaled and has not read everything.
     awake: bool,
     subscriptions: BTreeMap<String, Subscription>,
-    pub(crate) memberships: BTreeMap<String, Membership>,
+    pub(crate) memberships: BTreeMap<String, PresenceMembership>,
     /// The positions on channels that it left.
     left_at: BTreeMap<String, Position>,
 }
@@ -135,7 +135,7 @@ impl Reader {
     ) -> Option<SubscribeError> {
         let (session, _) = self.session.as_mut()?;
         let subscription = self.subscriptions.get_mut(channel)?;
-        if let Err(error) = session.subscribe_members(&name(channel)) {
+        if let Err(error) = session.subscribe_to_joins_and_leaves(&name(channel)) {
             return Some(error);
         }
         subscription.members = Some(published_changes.get(channel).map_or(0, Vec::len));
@@ -159,7 +159,7 @@ impl Reader {
         &mut self,
         published_data: &Said,
         published_changes: &Told,
-        hears: impl Fn(&Delivery) -> bool,
+        hears: impl Fn(&ClientDelivery) -> bool,
     ) -> Result<Option<String>, Violation> {
         let Some((session, listener)) = &mut self.session else { return Ok(None) };
         self.awake |= listener.is_set();
@@ -179,7 +179,7 @@ impl Reader {
             return Err(format!("{channel} is not subscribed"));
         };
         let line = match delivery {
-            Delivery::Publication { epoch, publication, .. } => {
+            ClientDelivery::Publication { epoch, publication, .. } => {
                 let at = Position { epoch, offset: publication.offset };
                 let next = Position { offset: subscription.at.offset + 1, ..subscription.at };
                 if at != next {
@@ -192,7 +192,7 @@ impl Reader {
                 subscription.at = at;
                 format!("{channel}: {}", at.offset)
             }
-            Delivery::Member { joined, member, .. } => {
+            ClientDelivery::Member { joined, member, .. } => {
                 let change = (joined, member.client.to_string());
                 let Some(from) = subscription.members else {
                     return Err(format!("{channel}: unrequested change {change:?}"));
@@ -204,7 +204,7 @@ impl Reader {
                 subscription.members = Some(from + index + 1);
                 format!("{channel}: {change:?}")
             }
-            Delivery::Ended { why: SubscriptionEnd::Lost, .. } => {
+            ClientDelivery::Ended { why: SubscriptionEndReason::Lost, .. } => {
                 self.leave(&channel);
                 self.left_at.remove(&channel);
                 format!("{channel}: lost")
@@ -215,7 +215,7 @@ impl Reader {
     }
 
     /// Returns the next delivery without checks.
-    pub(crate) fn hear(&mut self) -> Option<Delivery> {
+    pub(crate) fn hear(&mut self) -> Option<ClientDelivery> {
         self.session.as_mut()?.0.next_delivery()
     }
 

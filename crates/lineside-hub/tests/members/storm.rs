@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Delivery, HistoryOptions, Hub, HubConfig, HubMetrics, Namespace, Position,
-    PresenceError, PresenceMember, PublicationExtras, PublishError, ResolveError, RoomKey,
-    RoomState, StateSource, SubscribeError,
+    BadChannelName, ChannelResolveError, ChannelState, ChannelStateSource, ClientDelivery,
+    EncodedChannelName, HistoryOptions, Hub, HubConfig, HubMetrics, Namespace, Position,
+    PresenceError, PresenceMember, PublicationExtras, PublishError, RoomKey, SubscribeError,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
 
@@ -56,21 +56,21 @@ pub(crate) struct Report {
 /// A source without networks.
 struct Nothing;
 
-impl StateSource for Nothing {
-    fn resolve_channel(&self, _: &Channel) -> Result<RoomKey, ResolveError> {
-        Err(BadChannel::UnknownForm.into())
+impl ChannelStateSource for Nothing {
+    fn resolve_channel(&self, _: &EncodedChannelName) -> Result<RoomKey, ChannelResolveError> {
+        Err(BadChannelName::UnknownForm.into())
     }
 
-    fn sequence_name(&self, channel: &Channel, _: RoomKey) -> String {
+    fn sequence_name(&self, channel: &EncodedChannelName, _: RoomKey) -> String {
         channel.as_str().to_owned()
     }
 
-    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &EncodedChannelName, _: RoomKey) -> Option<Position> {
         None
     }
 
-    fn read_state(&self, _: &Channel, _: RoomKey) -> RoomState {
-        RoomState { position: None, parts: Vec::new() }
+    fn read_state(&self, _: &EncodedChannelName, _: RoomKey) -> ChannelState {
+        ChannelState { position: None, parts: Vec::new() }
     }
 }
 
@@ -269,7 +269,7 @@ impl Storm {
         let (id, user) = (client.id.as_str().into(), client.user.as_str().into());
         let member = Arc::new(PresenceMember { client: id, user, ..PresenceMember::default() });
         let is_full = self.present() >= self.present_max;
-        let entered = self.hub.enter_presence(&name(channel), member);
+        let entered = self.hub.count_as_present(&name(channel), member);
         self.note(format!("{n} enters {channel}: {:?}", entered.as_ref().err()));
         match entered {
             Ok(membership) if !is_full && !channel.starts_with("app/plain/") => {
@@ -295,7 +295,7 @@ impl Storm {
         let text = "x".repeat(self.rng.usize(1..BYTES_MAX)) + &self.rng.u16(..).to_string();
         let rooms = self.hub.metrics().rooms;
         let data = Bytes::from(text.clone());
-        match self.hub.publish_app(&name(channel), data, PublicationExtras::default()) {
+        match self.hub.publish_to_app_channel(&name(channel), data, PublicationExtras::default()) {
             Ok(published) => {
                 let Some(at) = published.position else { return Ok(()) };
                 self.note(format!("{channel} at {}", at.offset));
@@ -353,11 +353,11 @@ impl Storm {
         let mut received = Told::new();
         while let Some(delivery) = self.witness.hear() {
             match delivery {
-                Delivery::Member { channel, joined, member, .. } => {
+                ClientDelivery::Member { channel, joined, member, .. } => {
                     let change = (joined, member.client.to_string());
                     received.entry(channel.as_str().to_owned()).or_default().push(change);
                 }
-                Delivery::Publication { .. } => {}
+                ClientDelivery::Publication { .. } => {}
                 other => return Err(format!("the witness received an unexpected {other:?}")),
             }
         }
@@ -366,9 +366,11 @@ impl Storm {
 
     fn pull(&mut self, n: usize) -> Result<bool, Violation> {
         let injected_fault = self.injected_fault;
-        let hears = move |delivery: &Delivery| match delivery {
-            Delivery::Member { joined: true, .. } => injected_fault != InjectedFault::JoinDropped,
-            Delivery::Publication { publication, .. } => {
+        let hears = move |delivery: &ClientDelivery| match delivery {
+            ClientDelivery::Member { joined: true, .. } => {
+                injected_fault != InjectedFault::JoinDropped
+            }
+            ClientDelivery::Publication { publication, .. } => {
                 injected_fault != InjectedFault::PublicationDropped || publication.offset % 7 != 3
             }
             _ => true,
@@ -386,8 +388,8 @@ impl Storm {
 
     /// *Bounded memory*, of all rooms together.
     fn sweep(&mut self) -> Result<(), Violation> {
-        self.clock.advance(Duration::from_millis(self.rng.u64(..8_000)));
-        self.hub.sweep_rooms();
+        self.clock.advance_time(Duration::from_millis(self.rng.u64(..8_000)));
+        self.hub.trim_and_close_idle_rooms();
         let metrics = self.hub.metrics();
         let bytes = metrics.ring_bytes + metrics.state_bytes;
         if bytes > TOTAL_BYTES {

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lineside_hub::{Channel, Delivery, Hub, Position, Session, SessionLimits, SubscriptionEnd};
+use lineside_hub::{
+    ClientDelivery, EncodedChannelName, Hub, Position, Session, SessionLimits,
+    SubscriptionEndReason,
+};
 
 use crate::records::{Holdings, Truth, apply};
 use crate::storm::InjectedFault;
@@ -67,11 +70,13 @@ impl Reader {
         self.idle = false;
         let mut session = hub.open_session(self.signaled.clone(), SessionLimits::default());
         for (name, holding) in &mut self.channels {
-            let channel = Channel::parse_name(name).map_err(|why| why.to_string())?;
+            let channel =
+                EncodedChannelName::parse_channel_name(name).map_err(|why| why.to_string())?;
             let from = match self.resumes {
                 Resumes::ByChannel => holding.cursor.filter(|from| from.offset > 0),
                 Resumes::BySequence => {
-                    let sequence = hub.sequence_name(&channel).map_err(|why| why.to_string())?;
+                    let sequence =
+                        hub.sequence_name_of_channel(&channel).map_err(|why| why.to_string())?;
                     self.listed.get(&sequence).copied()
                 }
             };
@@ -116,11 +121,11 @@ impl Reader {
         let holding =
             self.channels.get_mut(&name).ok_or(format!("{name}: the reader is not subscribed"))?;
         let description = holding.take(&name, &delivery, truth, injected_fault)?;
-        if let Delivery::Ended { .. } = delivery {
+        if let ClientDelivery::Ended { .. } = delivery {
             self.session = None;
         } else {
             self.listed =
-                session.held_positions().map(|(name, at)| (name.to_owned(), at)).collect();
+                session.client_positions().map(|(name, at)| (name.to_owned(), at)).collect();
         }
         Ok(format!("{name} {description}"))
     }
@@ -144,12 +149,12 @@ impl Holding {
     fn take(
         &mut self,
         name: &str,
-        delivery: &Delivery,
+        delivery: &ClientDelivery,
         truth: &Truth,
         injected_fault: InjectedFault,
     ) -> Result<String, Violation> {
         match delivery {
-            Delivery::State { state, part, gap, .. } => {
+            ClientDelivery::State { state, part, gap, .. } => {
                 if *part == 0 {
                     // In this world only gaps cause a new state.
                     let misses = self.cursor.is_some() || self.refused;
@@ -172,7 +177,7 @@ impl Holding {
                 }
                 Ok(format!("state {} part {part}, gap {gap}", state.position()))
             }
-            Delivery::Publication { publication, .. } => {
+            ClientDelivery::Publication { publication, .. } => {
                 let position = delivery.position().ok_or("a publication has no position")?;
                 let follows =
                     |it: Position| it.epoch == position.epoch && it.offset < position.offset;
@@ -185,7 +190,7 @@ impl Holding {
                 self.reach(name, position, truth)?;
                 Ok(position.to_string())
             }
-            Delivery::Ended { why: SubscriptionEnd::Slow, .. } => Ok("slow".into()),
+            ClientDelivery::Ended { why: SubscriptionEndReason::Slow, .. } => Ok("slow".into()),
             _ => Err(format!("{name}: unexpected delivery on a channel with a state")),
         }
     }

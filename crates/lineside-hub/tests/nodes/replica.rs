@@ -3,9 +3,10 @@
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use lineside_hub::bus::{NetworkReplica, ReplicaDecodeError, ReplicaState};
+use lineside_hub::bus::{NetworkReplica, NetworkStateSnapshot, ReplicaDecodeError};
 use lineside_hub::{
-    BadChannel, Channel, Epoch, Hub, Position, ResolveError, RoomKey, RoomState, StateSource,
+    BadChannelName, ChannelResolveError, ChannelState, ChannelStateSource, EncodedChannelName,
+    Epoch, Hub, Position, RoomKey,
 };
 use parking_lot::Mutex;
 
@@ -117,7 +118,7 @@ impl Copies {
         }
         self.swap(network, at, records);
         let Some(hub) = self.hub() else { return at };
-        let mut batch = hub.open_batch();
+        let mut batch = hub.open_publish_batch();
         for (at, messages) in published {
             for (channel, text) in messages {
                 let key = key_of(&channel).expect("a channel of this test");
@@ -126,8 +127,8 @@ impl Copies {
                 }
             }
         }
-        batch.mark_group_reached(group_of(network), at);
-        batch.finish();
+        batch.mark_group_published_up_to(group_of(network), at);
+        batch.finish_and_signal_listeners();
         at
     }
 
@@ -140,28 +141,28 @@ impl Copies {
     /// Moves every room to `at`, with a gap.
     fn jump(&self, network: usize, at: Position) {
         let Some(hub) = self.hub() else { return };
-        let mut batch = hub.open_batch();
+        let mut batch = hub.open_publish_batch();
         for room in hub.rooms_of_group(group_of(network)) {
             if self.injected_fault == InjectedFault::JumpNotMarked {
-                batch.restate_room(&room, Some(at));
+                batch.resend_state_without_gap(&room, Some(at));
             } else {
-                batch.mark_gap(&room, at);
+                batch.resend_state_with_gap(&room, at);
             }
         }
-        batch.mark_group_reached(group_of(network), at);
-        batch.finish();
+        batch.mark_group_published_up_to(group_of(network), at);
+        batch.finish_and_signal_listeners();
     }
 }
 
 impl NetworkReplica for Copies {
-    fn network_state(&self, network: &str) -> Option<ReplicaState> {
+    fn current_network_state(&self, network: &str) -> Option<NetworkStateSnapshot> {
         let (at, records) = self.held(number_of(network));
         let all: Vec<Change> = records.iter().map(|(key, it)| (*key, Some(*it))).collect();
         let pieces = pieces(&mut self.rng.lock(), &encode(&[all]));
-        Some(ReplicaState { at, pieces })
+        Some(NetworkStateSnapshot { at, pieces })
     }
 
-    fn apply_changes(
+    fn apply_network_changes(
         &self,
         name: &str,
         previous: u64,
@@ -183,7 +184,7 @@ impl NetworkReplica for Copies {
         Ok(())
     }
 
-    fn replace_state(
+    fn replace_network_state(
         &self,
         name: &str,
         at: Position,
@@ -221,25 +222,28 @@ impl NetworkReplica for Copies {
     }
 }
 
-impl StateSource for Copies {
-    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
-        key_of(channel.as_str()).ok_or(BadChannel::UnknownForm.into())
+impl ChannelStateSource for Copies {
+    fn resolve_channel(
+        &self,
+        channel: &EncodedChannelName,
+    ) -> Result<RoomKey, ChannelResolveError> {
+        key_of(channel.as_str()).ok_or(BadChannelName::UnknownForm.into())
     }
 
-    fn sequence_name(&self, channel: &Channel, _: RoomKey) -> String {
+    fn sequence_name(&self, channel: &EncodedChannelName, _: RoomKey) -> String {
         channel.as_str().split('/').nth(1).unwrap_or_default().to_owned()
     }
 
-    fn current_position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &EncodedChannelName, key: RoomKey) -> Option<Position> {
         Some(self.held(key.group as usize - 1).0)
     }
 
-    fn read_state(&self, channel: &Channel, key: RoomKey) -> RoomState {
+    fn read_state(&self, channel: &EncodedChannelName, key: RoomKey) -> ChannelState {
         let (position, records) = self.held(key.group as usize - 1);
         let (_, route) = parse_channel(channel.as_str()).expect("a channel of this test");
         let upserts: Vec<String> =
             holdings(&records, route).iter().map(|(key, it)| format!("{key}={it};")).collect();
         let parts = upserts.chunks(RECORDS_PER_PART).map(|part| part.concat().into()).collect();
-        RoomState { position: Some(position), parts }
+        ChannelState { position: Some(position), parts }
     }
 }

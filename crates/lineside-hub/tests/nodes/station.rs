@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_hub::bus::{
-    BusMessage, ClusterNode, MemoryBus, MessageBody, NetworkHead, NetworkOwnership,
+    BusMessage, ClusterNode, MemoryBus, MessageBody, NetworkOwnership, NetworkPosition,
     NodeDependencies,
 };
 use lineside_hub::{Hub, HubConfig};
 use lineside_sync::SimulatedClock;
-use lineside_sync::hashring::RingMember;
+use lineside_sync::hashring::HashRingMember;
 
 use crate::records::{NETWORKS, Truth};
 use crate::replica::Copies;
@@ -66,13 +66,13 @@ impl Station {
         let seed =
             if site.injected_fault == InjectedFault::EpochNotDrawn { 1 } else { rng.u64(..) };
         let node = ClusterNode::new(&self.name, NETWORKS, dependencies, seed);
-        site.bus.join_node(&self.name);
+        site.bus.add_node(&self.name);
         self.process = Some(Process { hub, copies, node, ownership });
         (self.is_paused, self.is_cut_off) = (false, false);
     }
 
     pub(crate) fn stop(&mut self, site: &Site) {
-        site.bus.leave_node(&self.name);
+        site.bus.remove_node(&self.name);
         self.process = None;
     }
 
@@ -85,16 +85,16 @@ impl Station {
         self.is_running() && !self.is_cut_off
     }
 
-    pub(crate) fn member(&self) -> RingMember {
-        RingMember::new(&self.name, self.weight)
+    pub(crate) fn member(&self) -> HashRingMember {
+        HashRingMember::new(&self.name, self.weight)
     }
 
     pub(crate) fn owns(&self, network: &str) -> bool {
         self.process.as_ref().is_some_and(|process| process.node.owns_network(network))
     }
 
-    pub(crate) fn head(&self, network: &str) -> Option<NetworkHead> {
-        self.process.as_ref()?.node.network_head(network)
+    pub(crate) fn head(&self, network: &str) -> Option<NetworkPosition> {
+        self.process.as_ref()?.node.network_position(network)
     }
 }
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_hub::bus::{
     BusMessage, BusPublishError, CATCH_UP_TIMEOUT, CatchUpRequest, ClusterNode, HEARTBEAT,
-    MessageBody, MessagePart, MessageRecipient, NetworkHead, NetworkOwnership, NetworkReplica,
-    NodeDependencies, PART_BYTES_MAX, ReplicaDecodeError, ReplicaState,
+    MessageBody, MessagePart, MessageRecipient, NetworkOwnership, NetworkPosition, NetworkReplica,
+    NetworkStateSnapshot, NodeDependencies, PART_BYTES_MAX, ReplicaDecodeError,
 };
-use lineside_hub::{Bus, Epoch, Position};
-use lineside_sync::hashring::RingMember;
+use lineside_hub::{ClusterBus, Epoch, Position};
+use lineside_sync::hashring::HashRingMember;
 use lineside_sync::{SimulatedClock, UnixMillis};
 use parking_lot::Mutex;
 
@@ -21,7 +21,7 @@ const NETWORK: &str = "oslo";
 #[derive(Default)]
 struct Tray(Mutex<Vec<(MessageRecipient, BusMessage)>>);
 
-impl Bus for Tray {
+impl ClusterBus for Tray {
     fn send_message(&self, to: MessageRecipient, message: BusMessage) {
         self.0.lock().push((to, message));
     }
@@ -52,11 +52,11 @@ fn text(pieces: &[Bytes]) -> String {
 }
 
 impl NetworkReplica for Notes {
-    fn network_state(&self, _: &str) -> Option<ReplicaState> {
-        Some(ReplicaState { at: *self.at.lock(), pieces: self.pieces.lock().clone() })
+    fn current_network_state(&self, _: &str) -> Option<NetworkStateSnapshot> {
+        Some(NetworkStateSnapshot { at: *self.at.lock(), pieces: self.pieces.lock().clone() })
     }
 
-    fn apply_changes(
+    fn apply_network_changes(
         &self,
         _: &str,
         previous: u64,
@@ -71,7 +71,7 @@ impl NetworkReplica for Notes {
         Ok(())
     }
 
-    fn replace_state(
+    fn replace_network_state(
         &self,
         _: &str,
         at: Position,
@@ -112,7 +112,7 @@ fn side(name: &str, clock: &SimulatedClock, tray: &Arc<Tray>) -> TestNode {
         pieces: Mutex::new(vec!["all".into()]),
         secret: "secret",
     });
-    let ownership = NetworkOwnership::new(1, [RingMember::new("a", 1)]).expect("a ring");
+    let ownership = NetworkOwnership::new(1, [HashRingMember::new("a", 1)]).expect("a ring");
     let dependencies = NodeDependencies {
         bus: tray.clone(),
         replica: notes.clone(),
@@ -132,7 +132,7 @@ fn pair() -> Pair {
     let tray = Arc::new(Tray::default());
     let (owner, follower) = (side("a", &clock, &tray), side("b", &clock, &tray));
     let mut pair = Pair { clock, tray, owner, follower };
-    pair.owner.node.run_due_work();
+    pair.owner.node.run_periodic_work();
     pair.settle();
     assert_eq!(pair.owner.notes.take(), ["leads"]);
     assert_eq!(pair.follower.notes.take(), ["=10 all"]);
@@ -158,14 +158,17 @@ impl Pair {
 
     fn carry(&mut self, message: BusMessage) {
         let to = if *message.from == *"a" { &mut self.follower } else { &mut self.owner };
-        to.node.receive_message(message);
+        to.node.handle_bus_message(message);
     }
 
     fn publish(&mut self, revision: u64, changes: &[&str]) {
         let at = self.at(revision);
         *self.owner.notes.at.lock() = at;
         let changes = changes.iter().map(|it| Bytes::copy_from_slice(it.as_bytes())).collect();
-        self.owner.node.publish_changes(NETWORK, at, changes).expect("this node owns the network");
+        self.owner
+            .node
+            .send_changes_to_nodes(NETWORK, at, changes)
+            .expect("this node owns the network");
     }
 
     /// Publishes, and takes the resulting message from the tray.
@@ -178,19 +181,19 @@ impl Pair {
     }
 
     fn at(&self, offset: u64) -> Position {
-        let head = self.owner.node.network_head(NETWORK).expect("this node owns the network");
+        let head = self.owner.node.network_position(NETWORK).expect("this node owns the network");
         Position { offset, ..head.at }
     }
 
     fn pass(&mut self, time: Duration) {
-        self.clock.advance(time);
-        self.owner.node.run_due_work();
-        self.follower.node.run_due_work();
+        self.clock.advance_time(time);
+        self.owner.node.run_periodic_work();
+        self.follower.node.run_periodic_work();
     }
 
     /// Returns a message that `a` might have sent in this term.
     fn changes(&self, previous: u64, revision: u64, part: MessagePart) -> BusMessage {
-        let head = NetworkHead { network: NETWORK.into(), term: 1, at: self.at(revision) };
+        let head = NetworkPosition { network: NETWORK.into(), term: 1, at: self.at(revision) };
         BusMessage { from: "a".into(), body: MessageBody::Changes { head, previous, part } }
     }
 
@@ -240,10 +243,10 @@ fn early_messages_wait_for_their_predecessors() {
     let messages = [pair.said(11, "x"), pair.said(12, "y"), pair.said(13, "z")];
     pair.carry(messages[2].clone());
     pair.carry(messages[1].clone());
-    assert!(pair.told().is_empty() && pair.follower.node.is_behind_on(NETWORK));
+    assert!(pair.told().is_empty() && pair.follower.node.has_missed_changes_of(NETWORK));
     pair.carry(messages[0].clone());
     assert_eq!(pair.told(), ["10>11 x", "11>12 y", "12>13 z"]);
-    assert!(!pair.follower.node.is_behind_on(NETWORK));
+    assert!(!pair.follower.node.has_missed_changes_of(NETWORK));
 }
 
 #[test]
@@ -285,16 +288,16 @@ fn only_an_arriving_answer_delays_the_next_request() {
     pair.carry(early);
     assert_eq!(asks(&pair.take()).len(), 1);
     for message in &lost[..2] {
-        pair.clock.advance(timeout);
+        pair.clock.advance_time(timeout);
         pair.carry(message.clone());
-        pair.follower.node.run_due_work();
+        pair.follower.node.run_periodic_work();
         assert!(asks(&pair.take()).is_empty(), "the reply is in transit");
     }
-    pair.clock.advance(timeout);
+    pair.clock.advance_time(timeout);
     let early = pair.said(15, "e");
     pair.carry(early);
-    pair.clock.advance(Duration::from_millis(1));
-    pair.follower.node.run_due_work();
+    pair.clock.advance_time(Duration::from_millis(1));
+    pair.follower.node.run_periodic_work();
     assert_eq!(asks(&pair.take()).len(), 1, "the remaining parts were lost");
     pair.carry(lost[2].clone());
     assert_eq!(pair.told(), ["10>11 a", "11>12 b", "12>13 c", "13>14 d", "14>15 e"]);
@@ -361,8 +364,8 @@ fn only_the_missing_parts_of_a_state_are_sent_again() {
     assert_eq!(parts.len(), 3);
     pair.carry(parts[0].clone());
     pair.carry(parts[2].clone());
-    pair.clock.advance(CATCH_UP_TIMEOUT);
-    pair.follower.node.run_due_work();
+    pair.clock.advance_time(CATCH_UP_TIMEOUT);
+    pair.follower.node.run_periodic_work();
     let request = pair.take();
     assert_eq!(asks(&request)[0].unfinished.map(|(_, first)| first), Some(1));
     request.into_iter().for_each(|message| pair.carry(message));
@@ -375,7 +378,7 @@ fn only_the_missing_parts_of_a_state_are_sent_again() {
 fn parts_of_two_states_are_never_combined() {
     let mut pair = pair();
     let state = |pair: &Pair, edition, index, data: &'static str| {
-        let head = NetworkHead { network: NETWORK.into(), term: 1, at: pair.at(20) };
+        let head = NetworkPosition { network: NETWORK.into(), term: 1, at: pair.at(20) };
         let part = MessagePart { index, count: 2, data: data.into() };
         BusMessage { from: "a".into(), body: MessageBody::State { head, edition, part } }
     };
@@ -403,13 +406,14 @@ fn an_unreadable_publication_is_replaced_by_a_state() {
 fn a_message_of_an_old_term_is_ignored_and_its_owner_notified() {
     let mut pair = pair();
     // The roster of b names b as owner; a does not know it yet.
-    let replaced = pair.follower.ownership.replace_roster(2, [RingMember::new("b", 1)]);
+    let replaced =
+        pair.follower.ownership.replace_roster_if_newer(2, [HashRingMember::new("b", 1)]);
     assert_eq!(replaced, Ok(true));
-    pair.follower.node.run_due_work();
+    pair.follower.node.run_periodic_work();
     let claim = pair.take();
     assert_eq!(pair.told(), ["leads"]);
     assert_ne!(
-        pair.follower.node.network_head(NETWORK).expect("this node owns the network").at.epoch,
+        pair.follower.node.network_position(NETWORK).expect("this node owns the network").at.epoch,
         pair.at(10).epoch
     );
     let stale = pair.said(11, "x");
@@ -422,7 +426,7 @@ fn a_message_of_an_old_term_is_ignored_and_its_owner_notified() {
     assert_eq!(pair.owner.notes.take(), ["follows"]);
     let at = Position { epoch: Epoch::from_bits(0), offset: 12 };
     assert_eq!(
-        pair.owner.node.publish_changes(NETWORK, at, Vec::new()),
+        pair.owner.node.send_changes_to_nodes(NETWORK, at, Vec::new()),
         Err(BusPublishError::NotOwner)
     );
     claim.into_iter().for_each(|message| pair.carry(message));
@@ -435,13 +439,13 @@ fn an_owner_that_missed_a_term_starts_a_later_one() {
     let mut pair = pair();
     let before = pair.at(10).epoch;
     let ownership = &pair.owner.ownership;
-    assert_eq!(ownership.replace_roster(3, [RingMember::new("a", 1)]), Ok(true));
-    pair.owner.node.run_due_work();
+    assert_eq!(ownership.replace_roster_if_newer(3, [HashRingMember::new("a", 1)]), Ok(true));
+    pair.owner.node.run_periodic_work();
     assert!(pair.owner.notes.take().is_empty(), "the old owner has not noticed a change");
     let outdated = MessageBody::Outdated { network: NETWORK.into(), term: 2 };
-    pair.owner.node.receive_message(BusMessage { from: "b".into(), body: outdated });
+    pair.owner.node.handle_bus_message(BusMessage { from: "b".into(), body: outdated });
     assert_eq!(pair.owner.notes.take(), ["leads"]);
-    let head = pair.owner.node.network_head(NETWORK).expect("this node owns the network");
+    let head = pair.owner.node.network_position(NETWORK).expect("this node owns the network");
     assert!(head.term == 3 && head.at.epoch != before);
     pair.settle();
     assert_eq!(pair.told(), ["=10 all"]);
@@ -451,14 +455,15 @@ fn an_owner_that_missed_a_term_starts_a_later_one() {
 fn a_publication_out_of_order_is_refused() {
     let mut pair = pair();
     let at = pair.at(10);
-    let publish =
-        |pair: &mut Pair, name: &str, at| pair.owner.node.publish_changes(name, at, Vec::new());
+    let publish = |pair: &mut Pair, name: &str, at| {
+        pair.owner.node.send_changes_to_nodes(name, at, Vec::new())
+    };
     assert_eq!(publish(&mut pair, NETWORK, at), Err(BusPublishError::NotNext));
     assert_eq!(publish(&mut pair, "bergen", at), Err(BusPublishError::NotOwner));
     let other_epoch = Position { epoch: Epoch::from_bits(1), offset: 11 };
     assert_eq!(publish(&mut pair, NETWORK, other_epoch), Err(BusPublishError::NotOwner));
     assert_eq!(
-        pair.follower.node.publish_changes(NETWORK, at, Vec::new()),
+        pair.follower.node.send_changes_to_nodes(NETWORK, at, Vec::new()),
         Err(BusPublishError::NotOwner)
     );
 }

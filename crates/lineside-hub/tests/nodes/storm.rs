@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lineside_hub::bus::{BusFaults, ClusterNodeMetrics, MemoryBus};
 use lineside_hub::{HubMetrics, Position};
-use lineside_sync::hashring::RingMember;
+use lineside_sync::hashring::HashRingMember;
 use lineside_sync::{SimulatedClock, UnixMillis};
 
 use crate::reader::Reader;
@@ -64,7 +64,7 @@ pub(crate) struct Storm {
     stations: Vec<Station>,
     /// The current roster's number and members.
     number: u64,
-    members: Vec<RingMember>,
+    members: Vec<HashRingMember>,
     readers: Vec<Reader>,
     trace: Trace,
 }
@@ -104,7 +104,7 @@ impl Storm {
 
     fn rage(&mut self) -> Result<(), Violation> {
         for _ in 0..STEPS {
-            self.site.clock.advance(Duration::from_millis(self.rng.u64(..120)));
+            self.site.clock.advance_time(Duration::from_millis(self.rng.u64(..120)));
             for n in 0..self.stations.len() {
                 self.run_station(n, false);
             }
@@ -147,11 +147,11 @@ impl Storm {
             }
             950..955 => {
                 self.note("a long time passes".into());
-                self.site.clock.advance(LONG_TIME);
+                self.site.clock.advance_time(LONG_TIME);
             }
             _ => {
                 if let Some(process) = &self.stations[n].process {
-                    process.hub.sweep_rooms();
+                    process.hub.trim_and_close_idle_rooms();
                 }
             }
         }
@@ -166,7 +166,9 @@ impl Storm {
         }
         let learns = all || self.rng.u8(..4) == 0 && !self.stations[n].is_cut_off;
         if let Some(process) = self.stations[n].process.as_ref().filter(|_| learns) {
-            let taken = process.ownership.replace_roster(self.number, self.members.iter().cloned());
+            let taken = process
+                .ownership
+                .replace_roster_if_newer(self.number, self.members.iter().cloned());
             assert!(taken.is_ok(), "names differ and weights are small");
         }
         let steps_max = if all { usize::MAX } else { self.rng.usize(..30) };
@@ -176,12 +178,12 @@ impl Storm {
             };
             let message = spoil(self.site.injected_fault, message, &self.stations, n);
             if let (Some(message), Some(process)) = (message, &mut self.stations[n].process) {
-                process.node.receive_message(message);
+                process.node.handle_bus_message(message);
             }
         }
         let ticks = all || self.rng.bool();
         if let Some(process) = self.stations[n].process.as_mut().filter(|_| ticks) {
-            process.node.run_due_work();
+            process.node.run_periodic_work();
         }
     }
 
@@ -195,7 +197,7 @@ impl Storm {
             }
             let Some(process) = &mut station.process else { continue };
             let (at, changes) = process.copies.poll(network);
-            if let Err(why) = process.node.publish_changes(name, at, changes) {
+            if let Err(why) = process.node.send_changes_to_nodes(name, at, changes) {
                 self.site.truth.complain(format!("node {}: {name} {at}: {why}", n + 1));
             }
             self.note(format!("node {} publishes {name} {at}", n + 1));
@@ -228,7 +230,7 @@ impl Storm {
     /// Updates the roster to the reachable nodes.
     fn count_members(&mut self) {
         let reachable = self.stations.iter().filter(|station| station.is_reachable());
-        let mut members: Vec<RingMember> = reachable.map(Station::member).collect();
+        let mut members: Vec<HashRingMember> = reachable.map(Station::member).collect();
         // At least one node needs weight.
         if let Some(first) = members.first_mut().filter(|first| first.weight == 0) {
             first.weight = 1;
@@ -238,7 +240,7 @@ impl Storm {
         }
     }
 
-    fn give_out(&mut self, members: Vec<RingMember>) {
+    fn give_out(&mut self, members: Vec<HashRingMember>) {
         self.number += 1;
         self.members = members;
         let names: Vec<&str> = self.members.iter().map(|it| &*it.name).collect();
@@ -264,7 +266,7 @@ impl Storm {
 
     fn cut_off(&mut self, n: usize, is_cut_off: bool) {
         self.stations[n].is_cut_off = is_cut_off;
-        self.site.bus.set_cut_off(&self.stations[n].name, is_cut_off);
+        self.site.bus.set_node_cut_off(&self.stations[n].name, is_cut_off);
     }
 
     fn set_faults(&mut self) {
@@ -292,7 +294,7 @@ impl Storm {
         }
         self.count_members();
         for _ in 0..CALM_TURNS {
-            self.site.clock.advance(CALM_TURN);
+            self.site.clock.advance_time(CALM_TURN);
             (0..self.stations.len()).for_each(|n| self.run_station(n, true));
         }
         self.check_all()?;
@@ -342,7 +344,8 @@ impl Storm {
                 {
                     return Err(format!("nodes {} and {} own {name}", owner + 1, n + 1));
                 }
-                if process.copies.held(network) != held || process.node.is_behind_on(name) {
+                if process.copies.held(network) != held || process.node.has_missed_changes_of(name)
+                {
                     let (has, is) = (process.copies.held(network), held);
                     return Err(format!("node {}: {name} is {has:?} instead of {is:?}", n + 1));
                 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Delivery, Epoch, HandoffRooms, HistoryOptions, HistoryQuery, Hub,
-    HubConfig, Listener, Namespace, Position, PresenceMember, PublicationExtras, PublishError,
-    ResolveError, RoomKey, RoomState, Session, SessionLimits, StateSource,
+    BadChannelName, ChannelResolveError, ChannelState, ChannelStateSource, ClientDelivery,
+    EncodedChannelName, Epoch, HandoffRoomLogs, HistoryOptions, HistoryQuery, Hub, HubConfig,
+    Namespace, NewsListener, Position, PresenceMember, PublicationExtras, PublishError, RoomKey,
+    Session, SessionLimits,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
 use parking_lot::Mutex;
@@ -29,37 +30,41 @@ impl Network {
     }
 }
 
-impl StateSource for Network {
-    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+impl ChannelStateSource for Network {
+    fn resolve_channel(
+        &self,
+        channel: &EncodedChannelName,
+    ) -> Result<RoomKey, ChannelResolveError> {
         let mut segments = channel.decoded_segments();
         match (segments.next().as_deref(), segments.next()) {
             (Some("route"), Some(id)) => {
                 let id = id.parse().ok().filter(|id| *id < ROUTES);
-                id.map(|id| RoomKey { group: 1, kind: 5, id }).ok_or(ResolveError::UnknownFeed)
+                id.map(|id| RoomKey { group: 1, kind: 5, id })
+                    .ok_or(ChannelResolveError::UnknownFeed)
             }
-            _ => Err(BadChannel::UnknownForm.into()),
+            _ => Err(BadChannelName::UnknownForm.into()),
         }
     }
 
-    fn sequence_name(&self, _: &Channel, _: RoomKey) -> String {
+    fn sequence_name(&self, _: &EncodedChannelName, _: RoomKey) -> String {
         "city".to_owned()
     }
 
-    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &EncodedChannelName, _: RoomKey) -> Option<Position> {
         Some(self.position())
     }
 
-    fn read_state(&self, channel: &Channel, _: RoomKey) -> RoomState {
+    fn read_state(&self, channel: &EncodedChannelName, _: RoomKey) -> ChannelState {
         let at = self.position();
         let more = " ".repeat(self.1.load(Ordering::Relaxed));
-        RoomState { position: Some(at), parts: vec![format!("{channel} at {at}{more}").into()] }
+        ChannelState { position: Some(at), parts: vec![format!("{channel} at {at}{more}").into()] }
     }
 }
 
 struct Nobody;
 
-impl Listener for Nobody {
-    fn signal(&self) {}
+impl NewsListener for Nobody {
+    fn signal_news(&self) {}
 }
 
 /// One of several successive processes with the same network.
@@ -86,7 +91,7 @@ fn config() -> HubConfig {
 impl Process {
     fn first() -> Self {
         let clock = SimulatedClock::new(UnixMillis(0));
-        clock.advance(Duration::from_secs(3_600));
+        clock.advance_time(Duration::from_secs(3_600));
         Self::with(Arc::default(), clock, 1)
     }
 
@@ -96,18 +101,18 @@ impl Process {
         Self { network, clock, hub }
     }
 
-    fn kept(&self, bytes_max: usize) -> HandoffRooms {
+    fn kept(&self, bytes_max: usize) -> HandoffRoomLogs {
         self.hub.stop_app_publishing();
-        self.hub.export_rooms(bytes_max, |_, _| true)
+        self.hub.export_room_logs(bytes_max, |_, _| true)
     }
 
     /// Starts the next process `away` later, with a new clock.
-    fn next(&self, handoff: HandoffRooms, away: Duration) -> Self {
+    fn next(&self, handoff: HandoffRoomLogs, away: Duration) -> Self {
         let next = Self::with(self.network.clone(), SimulatedClock::new(UnixMillis(0)), 2);
         for room in handoff.rooms {
-            assert_eq!(next.hub.restore_room(room, away), Ok(true));
+            assert_eq!(next.hub.restore_room_log(room, away), Ok(true));
         }
-        next.hub.resume_group_at(1, self.network.position());
+        next.hub.continue_group_sequence_at(1, self.network.position());
         next
     }
 
@@ -127,13 +132,13 @@ impl Process {
             *revision += 1;
             Position { epoch: EPOCH, offset: *revision }
         };
-        let mut batch = self.hub.open_batch();
-        batch.mark_group_reached(1, at);
+        let mut batch = self.hub.open_publish_batch();
+        batch.mark_group_published_up_to(1, at);
         if let Some(room) = self.hub.find_room(RoomKey { group: 1, kind: 5, id: route }) {
             let more = " ".repeat(more);
             batch.append_publication(&room, Some(at), format!("change {}{more}", at.offset).into());
         }
-        batch.finish();
+        batch.finish_and_signal_listeners();
     }
 
     fn say(
@@ -142,7 +147,9 @@ impl Process {
         text: &str,
         extras: PublicationExtras,
     ) -> Result<(), PublishError> {
-        self.hub.publish_app(&name(channel), Bytes::from(text.to_owned()), extras).map(drop)
+        self.hub
+            .publish_to_app_channel(&name(channel), Bytes::from(text.to_owned()), extras)
+            .map(drop)
     }
 
     /// Returns all deliveries to a client that returns to a channel with a position.
@@ -153,18 +160,18 @@ impl Process {
     }
 }
 
-fn name(channel: &str) -> Channel {
-    Channel::parse_name(channel).expect("a channel")
+fn name(channel: &str) -> EncodedChannelName {
+    EncodedChannelName::parse_channel_name(channel).expect("a channel")
 }
 
 fn told(session: &mut Session) -> String {
     let mut deliveries = Vec::new();
     while let Some(delivery) = session.next_delivery() {
         deliveries.push(match delivery {
-            Delivery::State { state, part, gap, .. } => {
+            ClientDelivery::State { state, part, gap, .. } => {
                 format!("state {:?} gap {gap}", state.parts()[part].data())
             }
-            Delivery::Publication { epoch, publication, .. } => {
+            ClientDelivery::Publication { epoch, publication, .. } => {
                 let (data, extras) = (publication.payload.data(), publication.extras());
                 format!("{epoch}:{} {data:?} {extras:?}", publication.offset)
             }
@@ -172,7 +179,7 @@ fn told(session: &mut Session) -> String {
         });
     }
     let positions: Vec<String> =
-        session.held_positions().map(|(name, position)| format!("{name}@{position}")).collect();
+        session.client_positions().map(|(name, position)| format!("{name}@{position}")).collect();
     format!("{} held {}", deliveries.join("; "), positions.join(","))
 }
 
@@ -216,14 +223,14 @@ proptest! {
                     first.say(CHANNELS[channel], &format!("said {what}"), extras)?;
                 }
                 Step::Wait(seconds) => {
-                    first.clock.advance(Duration::from_secs(seconds));
-                    first.hub.sweep_rooms();
+                    first.clock.advance_time(Duration::from_secs(seconds));
+                    first.hub.trim_and_close_idle_rooms();
                 }
             }
         }
         let positions: Vec<Option<Position>> = listening.iter_mut().map(|session| {
             told(session);
-            session.held_positions().next().map(|(_, position)| position)
+            session.client_positions().next().map(|(_, position)| position)
         }).collect();
         let next = first.next(first.kept(usize::MAX), Duration::ZERO);
         for (channel, held) in CHANNELS.iter().zip(positions) {
@@ -276,7 +283,7 @@ fn the_ring_size_of_a_large_state_survives_a_restart() {
         first.change_of(1, 40 << 10);
     }
     let next = first.next(first.kept(usize::MAX), Duration::ZERO);
-    next.hub.sweep_rooms();
+    next.hub.trim_and_close_idle_rooms();
     next.change(2);
     let deliveries = next.come_back("route/1", from);
     assert!(deliveries.contains("recovered: true"), "{}", &deliveries[..200]);
@@ -303,7 +310,7 @@ fn the_newest_publications_are_saved_within_the_limit() {
                 .say(channel, &format!("second {second}"), PublicationExtras::default())
                 .expect("published");
         }
-        first.clock.advance(Duration::from_secs(1));
+        first.clock.advance_time(Duration::from_secs(1));
     }
     let handoff = first.kept(2 * "second 2".len());
     assert_eq!(handoff.n_omitted, 4);
@@ -326,7 +333,7 @@ fn the_newest_publications_are_saved_within_the_limit() {
 fn saved_history_ages_between_two_processes() {
     let first = Process::first();
     first.say("app/kept/x", "old", PublicationExtras::default()).expect("published");
-    first.clock.advance(Duration::from_secs(40));
+    first.clock.advance_time(Duration::from_secs(40));
     first.say("app/kept/x", "new", PublicationExtras::default()).expect("published");
     let next = first.next(first.kept(usize::MAX), Duration::from_secs(30));
     let all = HistoryQuery { limit: 100, since: None, reverse: false };
@@ -339,7 +346,7 @@ fn saved_history_ages_between_two_processes() {
         assert_eq!(history.position.offset, 2);
     };
     texts(&["new"]);
-    next.clock.advance(Duration::from_secs(31));
+    next.clock.advance_time(Duration::from_secs(31));
     texts(&[]);
 }
 
@@ -350,8 +357,8 @@ fn a_restored_room_lingers_for_returning_clients() {
     first.change(1);
     let next = first.next(first.kept(usize::MAX), Duration::ZERO);
     for (seconds, rooms) in [(100, 1), (31, 0)] {
-        next.clock.advance(Duration::from_secs(seconds));
-        next.hub.sweep_rooms();
+        next.clock.advance_time(Duration::from_secs(seconds));
+        next.hub.trim_and_close_idle_rooms();
         assert_eq!(next.hub.metrics().rooms, rooms, "after {seconds} s more");
     }
 }
@@ -361,7 +368,7 @@ fn user_subscriptions_are_not_saved() {
     let first = Process::first();
     let mut session = first.session();
     session.subscribe(&name("app/x"), None).expect("subscribed");
-    session.subscribe_user("someone").expect("subscribed");
+    session.subscribe_to_user_orders("someone").expect("subscribed");
     let handoff = first.kept(usize::MAX);
     let names: Vec<&str> = handoff.rooms.iter().map(|room| room.channel.as_str()).collect();
     assert_eq!(names, ["app/x"]);

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lineside_hub::Listener;
+use lineside_hub::NewsListener;
 
 /// The number of events shown for a failed run.
 const TRACE_LINES: usize = 40;
@@ -97,8 +97,8 @@ impl Signaled {
     }
 }
 
-impl Listener for Signaled {
-    fn signal(&self) {
+impl NewsListener for Signaled {
+    fn signal_news(&self) {
         self.0.store(true, Ordering::Release);
     }
 }

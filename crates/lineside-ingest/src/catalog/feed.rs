@@ -17,14 +17,14 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     catalog::{GbfsFeedFile, Network},
-    feed_config::{FeedConfig, SharedConfig},
+    feed_config::{FeedConfig, SharedFeedConfig},
     feed_id::FeedId,
     feed_metrics::FeedMetrics,
-    fetch::contains_secret,
+    fetch::contains_feed_secret,
     inbox::FeedInbox,
     served_snapshot::ServedSnapshot,
-    service_window::ServiceWindow,
-    snapshot::Snapshot,
+    service_window::ServiceDateRange,
+    snapshot::FeedBodySnapshot,
     snapshot_store::{SnapshotKey, SnapshotMetadata},
     source::SiriMode,
     status::{FeedStatus, HealthRules},
@@ -35,7 +35,7 @@ use crate::{
 const ORIGINAL: &str = "as sent";
 
 /// A request for an immediate poll. The reply is the remaining time if the rate limit allows none.
-pub(crate) type PollRequest = oneshot::Sender<Result<(), Duration>>;
+pub(crate) type ImmediatePollRequest = oneshot::Sender<Result<(), Duration>>;
 
 /// A feed of the catalog. Only its task writes; readers never wait.
 ///
@@ -43,7 +43,7 @@ pub(crate) type PollRequest = oneshot::Sender<Result<(), Duration>>;
 /// shares all other state with the old one.
 #[derive(Debug)]
 pub struct Feed {
-    config: SharedConfig,
+    config: SharedFeedConfig,
     network: Arc<Network>,
     shared_state: Arc<SharedFeedState>,
     /// The file name, if this is a file of a GBFS system; else empty.
@@ -61,8 +61,8 @@ struct SharedFeedState {
     original_snapshot: ArcSwapOption<ServedSnapshot>,
     has_been_polled: AtomicBool,
     /// The sender of requests to the feed's task, once it runs.
-    poll_requests: ArcSwapOption<mpsc::Sender<PollRequest>>,
-    restored: OnceLock<RestoredSnapshot>,
+    poll_requests: ArcSwapOption<mpsc::Sender<ImmediatePollRequest>>,
+    restored: OnceLock<RestoredSnapshotInfo>,
     /// The inbox for the producer's deliveries, once the task runs.
     inbox: ArcSwapOption<FeedInbox>,
     /// The files of a GBFS system.
@@ -83,7 +83,7 @@ pub struct RejectedSchedule {
 
 /// Data restored from an earlier process.
 #[derive(Clone, Debug)]
-pub(crate) struct RestoredSnapshot {
+pub(crate) struct RestoredSnapshotInfo {
     /// Metadata of the stored bytes.
     pub(crate) head: SnapshotMetadata,
     /// True if the bytes still have to be decoded.
@@ -91,12 +91,12 @@ pub(crate) struct RestoredSnapshot {
 }
 
 impl Feed {
-    pub(crate) fn new(config: SharedConfig, network: Arc<Network>) -> Feed {
-        Feed::with_metrics(config, network, Arc::default())
+    pub(crate) fn new(config: SharedFeedConfig, network: Arc<Network>) -> Feed {
+        Feed::new_with_metrics(config, network, Arc::default())
     }
 
-    fn with_metrics(
-        config: SharedConfig,
+    fn new_with_metrics(
+        config: SharedFeedConfig,
         network: Arc<Network>,
         metrics: Arc<FeedMetrics>,
     ) -> Feed {
@@ -120,11 +120,15 @@ impl Feed {
     }
 
     /// Returns the feed with another configuration or network.
-    pub(crate) fn with_config(&self, config: SharedConfig, network: Arc<Network>) -> Feed {
-        if !config.has_same_headers(&self.config) {
+    pub(crate) fn with_config_and_network(
+        &self,
+        config: SharedFeedConfig,
+        network: Arc<Network>,
+    ) -> Feed {
+        if !config.has_same_reply_headers(&self.config) {
             for cell in [&self.shared_state.served_snapshot, &self.shared_state.original_snapshot] {
                 if let Some(served) = cell.load_full() {
-                    cell.store(Some(Arc::new(served.with_config(Arc::clone(&config)))));
+                    cell.store(Some(Arc::new(served.with_other_config(Arc::clone(&config)))));
                 }
             }
         }
@@ -137,9 +141,9 @@ impl Feed {
     }
 
     /// Returns a new file of this GBFS system.
-    pub(crate) fn for_gbfs_file(&self, config: SharedConfig, file: SmolStr) -> Feed {
+    pub(crate) fn new_gbfs_file_feed(&self, config: SharedFeedConfig, file: SmolStr) -> Feed {
         let metrics = Arc::clone(&self.shared_state.metrics);
-        Feed { file, ..Feed::with_metrics(config, self.network(), metrics) }
+        Feed { file, ..Feed::new_with_metrics(config, self.network(), metrics) }
     }
 
     /// Returns the file name, if this is a file of a GBFS system; else empty.
@@ -154,7 +158,7 @@ impl Feed {
 
     /// Returns true if a text of the producer contains a secret of the feed.
     pub fn contains_secret(&self, text: &str) -> bool {
-        contains_secret(&self.config, text)
+        contains_feed_secret(&self.config, text)
     }
 
     /// Returns the key under which the feed's bytes are stored.
@@ -179,7 +183,7 @@ impl Feed {
         self.set_status(status);
         let head = SnapshotMetadata { hash: snapshot.hash, ..head };
         self.set_snapshot(snapshot);
-        self.set_restored_snapshot(RestoredSnapshot { head, is_undecoded: true });
+        self.set_restored_snapshot_info(RestoredSnapshotInfo { head, is_undecoded: true });
     }
 
     /// Returns the configuration.
@@ -206,7 +210,7 @@ impl Feed {
     }
 
     /// Returns the last good bytes.
-    pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
+    pub fn snapshot(&self) -> Option<Arc<FeedBodySnapshot>> {
         self.shared_state
             .served_snapshot
             .load()
@@ -215,32 +219,36 @@ impl Feed {
     }
 
     /// Returns the last good bytes with the data that readers prepared from them.
-    pub fn current(&self) -> Option<Arc<ServedSnapshot>> {
+    pub fn served_snapshot(&self) -> Option<Arc<ServedSnapshot>> {
         self.shared_state.served_snapshot.load_full()
     }
 
     /// Returns the last good bytes as the producer sent them: the served bytes, or those from which they were
     /// converted.
-    pub fn received_snapshot(&self) -> Option<Arc<ServedSnapshot>> {
-        if self.config.converter.is_some() { self.conversion_input() } else { self.current() }
+    pub fn producer_snapshot(&self) -> Option<Arc<ServedSnapshot>> {
+        if self.config.converter.is_some() {
+            self.converter_input_snapshot()
+        } else {
+            self.served_snapshot()
+        }
     }
 
     /// Returns the producer's original bytes, if the served ones were converted from them.
-    pub(crate) fn conversion_input(&self) -> Option<Arc<ServedSnapshot>> {
+    pub(crate) fn converter_input_snapshot(&self) -> Option<Arc<ServedSnapshot>> {
         self.shared_state.original_snapshot.load_full()
     }
 
     /// Returns the key under which the converter's input is stored.
-    pub(crate) fn conversion_input_key(&self) -> SnapshotKey {
+    pub(crate) fn converter_input_key(&self) -> SnapshotKey {
         SnapshotKey { feed: self.id().clone(), file: SmolStr::new_static(ORIGINAL) }
     }
 
     /// Makes the served bytes the converter's input.
-    pub(crate) fn keep_as_conversion_input(&self) {
+    pub(crate) fn copy_served_to_converter_input(&self) {
         self.shared_state.original_snapshot.store(self.shared_state.served_snapshot.load_full());
     }
 
-    pub(crate) fn set_conversion_input(&self, input: Option<ServedSnapshot>) {
+    pub(crate) fn set_converter_input(&self, input: Option<ServedSnapshot>) {
         self.shared_state.original_snapshot.store(input.map(Arc::new));
     }
 
@@ -254,27 +262,27 @@ impl Feed {
     }
 
     /// Returns the service days of the timetable, if the feed is a decoded schedule and has any.
-    pub fn service_window(&self) -> Option<ServiceWindow> {
+    pub fn service_date_range(&self) -> Option<ServiceDateRange> {
         if !self.is_schedule() || self.network.id() != self.id() {
             return None;
         }
-        ServiceWindow::from_timetable(&*self.network.timetable()?)
+        ServiceDateRange::from_timetable(&*self.network.timetable()?)
     }
 
     /// Returns true if the source has been polled at least once.
-    pub fn was_polled(&self) -> bool {
+    pub fn has_been_polled(&self) -> bool {
         self.shared_state.has_been_polled.load(Ordering::Acquire)
     }
 
     /// Returns true if the feed has a realtime message without entities.
-    pub(crate) fn is_empty_message(&self) -> bool {
+    pub(crate) fn has_empty_realtime_message(&self) -> bool {
         let status = self.shared_state.status.load();
         let is_real_time = status.format.is_some_and(Format::is_realtime);
         let is_message = is_real_time && status.entities == 0;
         is_message && self.shared_state.served_snapshot.load().is_some()
     }
 
-    pub(crate) fn shared_config(&self) -> &SharedConfig {
+    pub(crate) fn shared_config(&self) -> &SharedFeedConfig {
         &self.config
     }
 
@@ -282,36 +290,39 @@ impl Feed {
         self.shared_state.status.store(Arc::new(status));
     }
 
-    pub(crate) fn set_snapshot(&self, snapshot: Snapshot) {
-        self.set_current(ServedSnapshot::new(snapshot, Arc::clone(&self.config)));
+    pub(crate) fn set_snapshot(&self, snapshot: FeedBodySnapshot) {
+        self.set_served_snapshot(ServedSnapshot::new(snapshot, Arc::clone(&self.config)));
     }
 
-    pub(crate) fn set_current(&self, served: ServedSnapshot) {
+    pub(crate) fn set_served_snapshot(&self, served: ServedSnapshot) {
         self.shared_state.served_snapshot.store(Some(Arc::new(served)));
     }
 
     /// Takes over the bytes of another feed, to be served by this configuration.
-    pub(crate) fn copy_current_from(&self, other: &Feed) {
-        if let Some(served) = other.current() {
-            self.set_current(served.with_config(Arc::clone(&self.config)));
+    pub(crate) fn copy_served_snapshot_from(&self, other: &Feed) {
+        if let Some(served) = other.served_snapshot() {
+            self.set_served_snapshot(served.with_other_config(Arc::clone(&self.config)));
         }
     }
 
     /// Data restored from an earlier process.
-    pub(crate) fn restored_snapshot(&self) -> Option<&RestoredSnapshot> {
+    pub(crate) fn restored_snapshot_info(&self) -> Option<&RestoredSnapshotInfo> {
         self.shared_state.restored.get()
     }
 
-    pub(crate) fn set_restored_snapshot(&self, restored: RestoredSnapshot) {
+    pub(crate) fn set_restored_snapshot_info(&self, restored: RestoredSnapshotInfo) {
         self.shared_state.restored.get_or_init(|| restored);
     }
 
     /// Returns the sender of requests to the feed's task.
-    pub(crate) fn poll_requests(&self) -> Option<Arc<mpsc::Sender<PollRequest>>> {
+    pub(crate) fn poll_request_sender(&self) -> Option<Arc<mpsc::Sender<ImmediatePollRequest>>> {
         self.shared_state.poll_requests.load_full()
     }
 
-    pub(crate) fn set_poll_requests(&self, poll_requests: mpsc::Sender<PollRequest>) {
+    pub(crate) fn set_poll_request_sender(
+        &self,
+        poll_requests: mpsc::Sender<ImmediatePollRequest>,
+    ) {
         self.shared_state.poll_requests.store(Some(Arc::new(poll_requests)));
     }
 
@@ -335,7 +346,7 @@ impl Feed {
         self.shared_state.inbox.store(Some(Arc::new(inbox)));
     }
 
-    pub(crate) fn set_polled(&self) {
+    pub(crate) fn mark_polled(&self) {
         self.shared_state.has_been_polled.store(true, Ordering::Release);
     }
 }
@@ -350,8 +361,8 @@ mod tests {
     use super::*;
     use crate::source::SourceLocation;
 
-    fn snapshot() -> Snapshot {
-        Snapshot {
+    fn snapshot() -> FeedBodySnapshot {
+        FeedBodySnapshot {
             bytes: bytes::Bytes::from_static(b"a"),
             hash: 1,
             format: Format::Raw,
@@ -373,19 +384,19 @@ mod tests {
         let network = Arc::new(Network::new(id, [], 1, Epoch::from_bits(1), clock));
         let feed = Feed::new(Arc::new(config()), Arc::clone(&network));
         feed.set_snapshot(snapshot());
-        let first = feed.current().unwrap();
-        first.get_or_prepare(|_| "made").unwrap();
+        let first = feed.served_snapshot().unwrap();
+        first.get_or_prepare_data(|_| "made").unwrap();
         let polled = FeedConfig { poll: Some(Duration::from_secs(9)), ..config() };
-        let feed = feed.with_config(Arc::new(polled), Arc::clone(&network));
+        let feed = feed.with_config_and_network(Arc::new(polled), Arc::clone(&network));
         assert!(
-            Arc::ptr_eq(&feed.current().unwrap(), &first),
+            Arc::ptr_eq(&feed.served_snapshot().unwrap(), &first),
             "the poll interval does not change what is served"
         );
         let licensed = FeedConfig { licence: Some("CC0".to_owned()), ..config() };
-        let feed = feed.with_config(Arc::new(licensed), network);
-        let next = feed.current().unwrap();
+        let feed = feed.with_config_and_network(Arc::new(licensed), network);
+        let next = feed.served_snapshot().unwrap();
         assert_eq!(
-            (next.find_prepared::<&str>(), next.config().licence.as_deref()),
+            (next.find_prepared_data::<&str>(), next.config().licence.as_deref()),
             (None, Some("CC0"))
         );
         assert!(Arc::ptr_eq(next.snapshot(), first.snapshot()));
@@ -394,12 +405,12 @@ mod tests {
     #[test]
     fn prepared_data_are_made_once_and_dropped_with_the_snapshot() {
         let served = ServedSnapshot::new(snapshot(), Arc::new(config()));
-        let made = served.get_or_prepare(|snapshot| Arc::new(snapshot.hash)).cloned();
-        let second = served.get_or_prepare(|_| Arc::new(2_u128)).cloned();
+        let made = served.get_or_prepare_data(|snapshot| Arc::new(snapshot.hash)).cloned();
+        let second = served.get_or_prepare_data(|_| Arc::new(2_u128)).cloned();
         assert_eq!((made.as_deref(), second.as_deref()), (Some(&1), Some(&1)));
-        assert!(served.get_or_prepare(|_| "of another kind").is_none());
-        assert_eq!(served.find_prepared::<Arc<u128>>(), made.as_ref());
-        assert_eq!(served.find_prepared::<&str>(), None);
+        assert!(served.get_or_prepare_data(|_| "of another kind").is_none());
+        assert_eq!(served.find_prepared_data::<Arc<u128>>(), made.as_ref());
+        assert_eq!(served.find_prepared_data::<&str>(), None);
         let made = Arc::downgrade(&made.unwrap());
         drop((second, served));
         assert!(made.upgrade().is_none());

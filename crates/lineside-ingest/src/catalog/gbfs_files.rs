@@ -30,12 +30,12 @@ pub struct GbfsFeedFile {
 impl GbfsFeedFile {
     /// Returns the name prefixed by the language: `en/station_status`.
     pub fn path_with_language(&self) -> SmolStr {
-        join_language_path(self.language.as_deref(), &self.name)
+        prefix_with_language(self.language.as_deref(), &self.name)
     }
 }
 
 /// Returns a file's name prefixed by its language, if it has one.
-pub(crate) fn join_language_path(language: Option<&str>, name: &str) -> SmolStr {
+pub(crate) fn prefix_with_language(language: Option<&str>, name: &str) -> SmolStr {
     match language {
         Some(language) => format_smolstr!("{language}/{name}"),
         None => SmolStr::new(name),
@@ -44,7 +44,7 @@ pub(crate) fn join_language_path(language: Option<&str>, name: &str) -> SmolStr 
 
 impl Feed {
     /// Returns the files of a GBFS system without duplicates: a file shared by languages appears under the first one.
-    pub fn own_gbfs_files(&self) -> Vec<GbfsFeedFile> {
+    pub fn distinct_gbfs_files(&self) -> Vec<GbfsFeedFile> {
         let mut own: Vec<GbfsFeedFile> = Vec::new();
         for part in self.gbfs_files().iter() {
             if own.iter().all(|known| !Arc::ptr_eq(&known.feed, &part.feed)) {
@@ -65,7 +65,7 @@ impl Feed {
     }
 
     /// Returns the file with this name in the folder of the discovery file, whatever the discovery file calls it.
-    pub fn find_sibling_file(&self, name: &str) -> Option<Arc<Feed>> {
+    pub fn find_file_beside_discovery(&self, name: &str) -> Option<Arc<Feed>> {
         let parts = self.gbfs_files();
         let found = parts.iter().find(|part| part.sibling_name.as_deref() == Some(name));
         found.map(|part| Arc::clone(&part.feed))
@@ -73,11 +73,11 @@ impl Feed {
 
     /// Returns the status with the requests and bytes of all files added. The data time is the oldest of the files with
     /// station and vehicle data.
-    pub fn status_with_files(&self) -> Arc<FeedStatus> {
+    pub fn status_including_files(&self) -> Arc<FeedStatus> {
         let mut status = self.status();
-        for part in self.own_gbfs_files() {
+        for part in self.distinct_gbfs_files() {
             let (status, its) = (Arc::make_mut(&mut status), part.feed.status());
-            status.add_counts(&its);
+            status.add_poll_counters(&its);
             let times = status.data_time.into_iter().chain(its.data_time);
             status.data_time = times.min();
         }
@@ -91,9 +91,9 @@ impl Feed {
 
     /// Returns the problems of the system and of its files, each under the file's name with its language:
     /// `fr/vehicle_types.json`.
-    pub fn problems_with_files(&self) -> Arc<Problems> {
+    pub fn problems_including_files(&self) -> Arc<Problems> {
         let mut all = Arc::clone(&self.status().problems);
-        for part in self.own_gbfs_files() {
+        for part in self.distinct_gbfs_files() {
             let its = part.feed.status();
             if !its.problems.is_empty() {
                 let file = format!("{}.json", part.path_with_language());
@@ -105,11 +105,11 @@ impl Feed {
     }
 
     /// Returns the worst failure state of the files and its reason, if any file has one.
-    pub(crate) fn worst_file_trouble(&self) -> Option<(FeedState, String)> {
-        let parts = self.own_gbfs_files();
+    pub(crate) fn worst_file_failure_state(&self) -> Option<(FeedState, String)> {
+        let parts = self.distinct_gbfs_files();
         let mut troubled_files: Vec<(&GbfsFeedFile, Arc<FeedStatus>)> =
             parts.iter().map(|part| (part, part.feed.status())).collect();
-        troubled_files.retain(|(_, status)| status.state.is_trouble());
+        troubled_files.retain(|(_, status)| status.state.is_problem_state());
         let is_failing = |status: &FeedStatus| status.state == FeedState::Failing;
         let (part, status) = troubled_files.iter().max_by_key(|(_, status)| is_failing(status))?;
         let (n, n_files, file) = (troubled_files.len(), parts.len(), part.path_with_language());
@@ -124,13 +124,13 @@ impl Feed {
     }
 
     /// Takes over the status and bytes of the feed that this one replaces.
-    pub(crate) fn adopt_state(&self, other: &Feed) {
+    pub(crate) fn copy_status_and_snapshot_from(&self, other: &Feed) {
         self.set_status(FeedStatus::clone(&other.status()));
-        self.copy_current_from(other);
+        self.copy_served_snapshot_from(other);
     }
 
     /// Marks a file that is no longer polled: it is unknown if its bytes are still good.
-    pub(crate) fn mark_unpolled(&self, now: UnixMillis) {
+    pub(crate) fn mark_no_longer_polled(&self, now: UnixMillis) {
         let status = self.status();
         let mut status =
             FeedStatus { is_restored: true, next_poll: None, ..FeedStatus::clone(&status) };

@@ -12,9 +12,9 @@ use std::{collections::HashMap, sync::Arc};
 use arc_swap::ArcSwap;
 
 pub use self::feed::{Feed, RejectedSchedule};
-pub(crate) use self::feed::{PollRequest, RestoredSnapshot};
+pub(crate) use self::feed::{ImmediatePollRequest, RestoredSnapshotInfo};
 pub use self::gbfs_files::GbfsFeedFile;
-pub(crate) use self::gbfs_files::join_language_path;
+pub(crate) use self::gbfs_files::prefix_with_language;
 pub use self::network::Network;
 
 /// The current catalog, shared by all readers.
@@ -36,7 +36,7 @@ pub(crate) struct FeedCatalog {
 impl FeedCatalog {
     pub(crate) fn new(feeds: Vec<Arc<Feed>>, networks: Vec<Arc<Network>>) -> FeedCatalog {
         let feed_by_id = feeds.iter().enumerate().map(|(at, feed)| (feed.id().to_string(), at));
-        let by_group = networks.iter().enumerate().map(|(at, network)| (network.group(), at));
+        let by_group = networks.iter().enumerate().map(|(at, network)| (network.room_group(), at));
         let positions = networks.iter().enumerate().flat_map(|(at, network)| {
             let numbered = network.feed_ids().iter().enumerate();
             numbered.map(move |(number, id)| (id.to_string(), (at, number)))
@@ -61,7 +61,7 @@ impl FeedCatalog {
     }
 
     /// Returns the network whose rooms have a group.
-    pub(crate) fn find_network_of_group(&self, group: u32) -> Option<&Arc<Network>> {
+    pub(crate) fn find_network_by_room_group(&self, group: u32) -> Option<&Arc<Network>> {
         self.networks.get(*self.network_by_group.get(&group)?)
     }
 }

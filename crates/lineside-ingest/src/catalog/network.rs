@@ -19,7 +19,7 @@ use crate::{
     feed_id::FeedId,
     fetch::ReplayClock,
     network_state::NetworkState,
-    poll_stages::{PollStage, StageTimes},
+    poll_stages::{PollStage, PollStageDurations},
 };
 
 /// A network as readers see it.
@@ -35,7 +35,7 @@ pub struct Network {
     feeds: ArcSwap<Vec<Weak<Feed>>>,
     clock: Arc<dyn Clock>,
     replay: ArcSwapOption<ReplayClock>,
-    times: StageTimes,
+    times: PollStageDurations,
 }
 
 impl Network {
@@ -59,12 +59,12 @@ impl Network {
             feeds: ArcSwap::default(),
             clock,
             replay: ArcSwapOption::empty(),
-            times: StageTimes::default(),
+            times: PollStageDurations::default(),
         }
     }
 
     /// Records stage durations into `times`.
-    pub(crate) fn with_stage_times(self, times: &StageTimes) -> Network {
+    pub(crate) fn record_stages_into(self, times: &PollStageDurations) -> Network {
         Network { times: times.clone(), ..self }
     }
 
@@ -79,7 +79,7 @@ impl Network {
     }
 
     /// Returns the current position of the network's sequence.
-    pub fn position(&self) -> Position {
+    pub fn sequence_position(&self) -> Position {
         Position { epoch: self.epoch, offset: self.state.load().revision }
     }
 
@@ -126,21 +126,21 @@ impl Network {
     }
 
     /// Returns the present of the data: the wall clock, or the recorded time during a replay.
-    pub fn data_now(&self) -> UnixMillis {
-        self.replay_time().unwrap_or_else(|| self.clock.wall_time())
+    pub fn data_time_now(&self) -> UnixMillis {
+        self.replayed_time_now().unwrap_or_else(|| self.clock.wall_time())
     }
 
     /// Returns the recorded time during a replay; `None` without one.
-    pub fn replay_time(&self) -> Option<UnixMillis> {
+    pub fn replayed_time_now(&self) -> Option<UnixMillis> {
         let replay = self.replay.load();
         Some(replay.as_ref()?.recorded_time(self.clock.monotonic()))
     }
 
     /// Returns the date of [`Network::data_now`] in the time zone of the timetable, or in UTC without one.
-    pub fn today(&self) -> Date {
+    pub fn data_date_today(&self) -> Date {
         let timetable = self.timetable();
         let zone = timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
-        let now = Timestamp::from_millisecond(self.data_now().0).unwrap_or_default();
+        let now = Timestamp::from_millisecond(self.data_time_now().0).unwrap_or_default();
         now.to_zoned(zone).date()
     }
 
@@ -153,7 +153,7 @@ impl Network {
         self.state.store(state);
     }
 
-    pub(crate) fn group(&self) -> u32 {
+    pub(crate) fn room_group(&self) -> u32 {
         self.group
     }
 
@@ -167,7 +167,7 @@ impl Network {
     /// Returns true if any feed is a recording.
     pub(crate) fn has_replay(&self) -> bool {
         let feeds = self.feeds.load();
-        feeds.iter().filter_map(Weak::upgrade).any(|feed| feed.config().is_recording())
+        feeds.iter().filter_map(Weak::upgrade).any(|feed| feed.config().is_replay())
     }
 
     /// Returns the recording that determines the network's time.
@@ -176,24 +176,24 @@ impl Network {
     }
 
     /// Sets the network's time to that of a recording, unless another one does already.
-    pub(crate) fn follow_replay(&self, replay: ReplayClock) {
+    pub(crate) fn set_replay_clock_if_unset(&self, replay: ReplayClock) {
         if self.replay.load().is_none() {
             self.replay.store(Some(Arc::new(replay)));
         }
     }
 
     /// Returns the start time of a stage.
-    pub(crate) fn stage_start(&self) -> Duration {
+    pub(crate) fn stage_start_time(&self) -> Duration {
         self.clock.monotonic()
     }
 
     /// Records the duration of a stage that started at `began`.
-    pub(crate) fn record_stage(&self, stage: PollStage, began: Duration) {
+    pub(crate) fn record_stage_duration(&self, stage: PollStage, began: Duration) {
         self.times.record_duration(stage, self.clock.monotonic().saturating_sub(began));
     }
 
     /// Returns the number of a feed within the network.
-    pub(crate) fn feed_number(&self, feed: &str) -> Option<usize> {
+    pub(crate) fn index_of_feed(&self, feed: &str) -> Option<usize> {
         self.feed_ids.iter().position(|id| id.as_str() == feed)
     }
 }

@@ -2,14 +2,14 @@
 
 use std::{fmt, sync::Arc};
 
-use lineside_hub::StateSource;
+use lineside_hub::ChannelStateSource;
 
-/// The source of channels that the program fills itself. Their rooms have [`KIND_BESIDE`](crate::channel_kinds::KIND_BESIDE)
-/// and their own offsets.
+/// The source of channels that the program fills itself. Their rooms have
+/// [`KIND_BESIDE`](crate::channel_kinds::KIND_BESIDE) and their own offsets.
 #[derive(Clone)]
-pub struct ExtraChannels(pub Arc<dyn StateSource>);
+pub struct ExtraChannelSource(pub Arc<dyn ChannelStateSource>);
 
-impl fmt::Debug for ExtraChannels {
+impl fmt::Debug for ExtraChannelSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ExtraChannels")
     }

@@ -7,16 +7,19 @@ use std::{borrow::Cow, sync::Arc};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use lineside_hub::{BadChannel, Channel, Position, ResolveError, RoomKey, RoomState, StateSource};
+use lineside_hub::{
+    BadChannelName, ChannelResolveError, ChannelState, ChannelStateSource, EncodedChannelName,
+    Position, RoomKey,
+};
+use lineside_model::departures::list_stop_channel_records;
 use lineside_sync::{Clock, UnixMillis};
 
-pub use self::extra_channels::ExtraChannels;
+pub use self::extra_channels::ExtraChannelSource;
 use crate::{
     catalog::{FeedCatalog, Network, SharedCatalog},
     channel_kinds::{self, GROUP_NONE, KIND_EXTRA, RoomKind, WHOLE_NETWORK},
-    departures::list_board_records,
     geohash::{CELL_CHARS, GeohashCell},
-    hashing::HashSeed,
+    hashing::SeededHashBuilder,
     network_state::NetworkState,
     publish::encode_state_parts,
     record::Record,
@@ -24,16 +27,16 @@ use crate::{
 
 /// Reads the state of channels from the networks; the state source of a hub.
 #[derive(Debug)]
-pub struct ChannelStates {
+pub struct NetworkChannelStates {
     catalog: SharedCatalog,
-    seed: HashSeed,
+    seed: SeededHashBuilder,
     clock: Arc<dyn Clock>,
     /// Channels that the program fills itself; their rooms have [`KIND_BESIDE`].
-    extra_channels: Option<ExtraChannels>,
+    extra_channels: Option<ExtraChannelSource>,
 }
 
 /// A parsed channel name.
-struct ChannelName<'a> {
+struct ParsedChannelName<'a> {
     kind: RoomKind,
     /// The feed id or the geohash cell.
     first: Cow<'a, str>,
@@ -41,19 +44,30 @@ struct ChannelName<'a> {
     id: Cow<'a, str>,
 }
 
-impl ChannelStates {
+impl NetworkChannelStates {
     /// Creates the states of fixed `networks`. `seed` must be that of their writers, which derive the same room keys.
-    pub fn new(networks: Vec<Arc<Network>>, seed: u64, clock: Arc<dyn Clock>) -> ChannelStates {
+    pub fn new(
+        networks: Vec<Arc<Network>>,
+        seed: u64,
+        clock: Arc<dyn Clock>,
+    ) -> NetworkChannelStates {
         let catalog = FeedCatalog::new(Vec::new(), networks);
-        ChannelStates::from_catalog(Arc::new(ArcSwap::from_pointee(catalog)), seed, clock)
+        NetworkChannelStates::from_catalog(Arc::new(ArcSwap::from_pointee(catalog)), seed, clock)
     }
 
     /// Adds the channels of `source`.
-    pub(crate) fn with_extra_channels(self, source: Option<ExtraChannels>) -> ChannelStates {
-        ChannelStates { extra_channels: source, ..self }
+    pub(crate) fn with_extra_channels(
+        self,
+        source: Option<ExtraChannelSource>,
+    ) -> NetworkChannelStates {
+        NetworkChannelStates { extra_channels: source, ..self }
     }
 
-    fn extra_channel_state(&self, channel: &Channel, key: RoomKey) -> Option<RoomState> {
+    fn extra_channel_state(
+        &self,
+        channel: &EncodedChannelName,
+        key: RoomKey,
+    ) -> Option<ChannelState> {
         let source = self.extra_channels.as_ref().filter(|_| key.kind == KIND_EXTRA)?;
         Some(source.0.read_state(channel, key))
     }
@@ -63,23 +77,23 @@ impl ChannelStates {
         catalog: SharedCatalog,
         seed: u64,
         clock: Arc<dyn Clock>,
-    ) -> ChannelStates {
-        ChannelStates { catalog, seed: HashSeed(seed), clock, extra_channels: None }
+    ) -> NetworkChannelStates {
+        NetworkChannelStates { catalog, seed: SeededHashBuilder(seed), clock, extra_channels: None }
     }
 
-    fn channel_records(
+    fn records_of_channel(
         &self,
-        name: &ChannelName<'_>,
+        name: &ParsedChannelName<'_>,
         network: &Network,
         state: &NetworkState,
     ) -> Vec<Arc<Record>> {
-        let number = network.feed_number(&name.first).unwrap_or_default();
+        let number = network.index_of_feed(&name.first).unwrap_or_default();
         let whole = name.first == network.id().as_str();
         let slice = &state.feeds[number];
         let tables = &slice.tables;
         let mut records: Vec<Arc<Record>> = match name.kind {
             RoomKind::Feed | RoomKind::Route | RoomKind::Stop if whole => {
-                state.feed_records().cloned().collect()
+                state.feed_status_records().cloned().collect()
             }
             _ => vec![Arc::clone(&slice.record)],
         };
@@ -107,8 +121,10 @@ impl ChannelStates {
                 );
             }
             RoomKind::Alerts => records.extend(tables.alerts.records().iter().cloned()),
-            RoomKind::Route if whole => records.extend(state.records_by_route(&name.id).cloned()),
-            RoomKind::Stop if whole => records.extend(list_board_records(state, &name.id)),
+            RoomKind::Route if whole => {
+                records.extend(state.realtime_records_by_route(&name.id).cloned())
+            }
+            RoomKind::Stop if whole => records.extend(list_stop_channel_records(state, &name.id)),
             RoomKind::Station => records.extend(tables.stations.find_record(&name.id).cloned()),
             // Only the feed that names a network has routes and stops.
             RoomKind::Route | RoomKind::Stop | RoomKind::Area => {}
@@ -116,7 +132,7 @@ impl ChannelStates {
         records
     }
 
-    fn area_state(&self, cell: GeohashCell) -> RoomState {
+    fn state_of_cell_channel(&self, cell: GeohashCell) -> ChannelState {
         let mut records: Vec<Arc<Record>> = Vec::new();
         let mut at = None;
         for network in &self.catalog.load().networks {
@@ -130,30 +146,32 @@ impl ChannelStates {
                 }
             }
         }
-        RoomState {
+        ChannelState {
             position: None,
-            parts: encode_parts(at.unwrap_or_else(|| self.clock.wall_time()), &records),
+            parts: encode_records_as_state(at.unwrap_or_else(|| self.clock.wall_time()), &records),
         }
     }
 
-    /// Returns the state of a channel that [`StateSource::resolve_channel`] rejects.
-    fn empty_state(&self) -> RoomState {
-        RoomState { position: None, parts: encode_parts(self.clock.wall_time(), &[]) }
+    /// Returns the state of a channel that [`ChannelStateSource::resolve_channel`] rejects.
+    fn empty_channel_state(&self) -> ChannelState {
+        ChannelState { position: None, parts: encode_records_as_state(self.clock.wall_time(), &[]) }
     }
 }
 
-fn encode_parts(at: UnixMillis, records: &[Arc<Record>]) -> Vec<Bytes> {
+fn encode_records_as_state(at: UnixMillis, records: &[Arc<Record>]) -> Vec<Bytes> {
     encode_state_parts(at, records.iter().map(|record| record.upsert_json()))
 }
 
 /// The error for an invalid `area/` channel; the lengths are those of [`CELL_CHARS`].
 const NO_CELL: &str = "an area is a geohash of 4 to 6 characters: 0-9 and the lowercase letters b-z except i, l and o";
 
-impl<'a> ChannelName<'a> {
-    fn from_channel(channel: &'a Channel) -> Result<ChannelName<'a>, BadChannel> {
+impl<'a> ParsedChannelName<'a> {
+    fn parse_channel(
+        channel: &'a EncodedChannelName,
+    ) -> Result<ParsedChannelName<'a>, BadChannelName> {
         let mut segments = channel.decoded_segments();
         let (Some(kind_name), Some(first)) = (segments.next(), segments.next()) else {
-            return Err(BadChannel::UnknownForm);
+            return Err(BadChannelName::UnknownForm);
         };
         let id = segments.next();
         let kind = match (&*kind_name, id.is_some()) {
@@ -165,26 +183,29 @@ impl<'a> ChannelName<'a> {
             ("stop", true) => RoomKind::Stop,
             ("station", true) => RoomKind::Station,
             ("area", false) => RoomKind::Area,
-            _ => return Err(BadChannel::UnknownForm),
+            _ => return Err(BadChannelName::UnknownForm),
         };
         if segments.next().is_some() {
-            return Err(BadChannel::UnknownForm);
+            return Err(BadChannelName::UnknownForm);
         }
-        Ok(ChannelName { kind, first, id: id.unwrap_or_default() })
+        Ok(ParsedChannelName { kind, first, id: id.unwrap_or_default() })
     }
 
-    fn parse_cell(&self) -> Result<GeohashCell, BadChannel> {
+    fn parse_geohash_cell(&self) -> Result<GeohashCell, BadChannelName> {
         let cell =
             GeohashCell::parse(&self.first).filter(|cell| CELL_CHARS.contains(&cell.char_count()));
-        cell.ok_or(BadChannel::Segment(NO_CELL))
+        cell.ok_or(BadChannelName::Segment(NO_CELL))
     }
 }
 
-impl StateSource for ChannelStates {
-    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
-        let name = match (ChannelName::from_channel(channel), &self.extra_channels) {
+impl ChannelStateSource for NetworkChannelStates {
+    fn resolve_channel(
+        &self,
+        channel: &EncodedChannelName,
+    ) -> Result<RoomKey, ChannelResolveError> {
+        let name = match (ParsedChannelName::parse_channel(channel), &self.extra_channels) {
             (Ok(name), _) => name,
-            (Err(BadChannel::UnknownForm), Some(source)) => {
+            (Err(BadChannelName::UnknownForm), Some(source)) => {
                 return source.0.resolve_channel(channel);
             }
             (Err(error), _) => return Err(error.into()),
@@ -193,14 +214,14 @@ impl StateSource for ChannelStates {
             return Ok(channel_kinds::room_key(
                 GROUP_NONE,
                 RoomKind::Area,
-                channel_kinds::cell_room_id(name.parse_cell()?),
+                channel_kinds::cell_room_id(name.parse_geohash_cell()?),
             ));
         }
         let catalog = self.catalog.load();
         let found = catalog.find_network_of_feed(&name.first);
-        let (network, number) = found.ok_or(ResolveError::UnknownFeed)?;
+        let (network, number) = found.ok_or(ChannelResolveError::UnknownFeed)?;
         let whole = number == 0;
-        known_ids::check_known_id(&name, network, number)?;
+        known_ids::check_channel_id_known(&name, network, number)?;
         let id = match name.kind {
             RoomKind::Feed if whole => WHOLE_NETWORK,
             RoomKind::Feed | RoomKind::Alerts => number as u64,
@@ -209,38 +230,43 @@ impl StateSource for ChannelStates {
             }
             _ => channel_kinds::feed_item_room_id(self.seed, number, &name.id),
         };
-        Ok(channel_kinds::room_key(network.group(), name.kind, id))
+        Ok(channel_kinds::room_key(network.room_group(), name.kind, id))
     }
 
-    fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String {
-        match self.catalog.load().find_network_of_group(key.group) {
+    fn sequence_name(&self, channel: &EncodedChannelName, key: RoomKey) -> String {
+        match self.catalog.load().find_network_by_room_group(key.group) {
             Some(network) => network.id().to_string(),
             None => channel.as_str().to_owned(),
         }
     }
 
-    fn current_position(&self, _channel: &Channel, key: RoomKey) -> Option<Position> {
-        Some(self.catalog.load().find_network_of_group(key.group)?.position())
+    fn current_position(&self, _channel: &EncodedChannelName, key: RoomKey) -> Option<Position> {
+        Some(self.catalog.load().find_network_by_room_group(key.group)?.sequence_position())
     }
 
-    fn read_state(&self, channel: &Channel, key: RoomKey) -> RoomState {
+    fn read_state(&self, channel: &EncodedChannelName, key: RoomKey) -> ChannelState {
         if let Some(state) = self.extra_channel_state(channel, key) {
             return state;
         }
-        let Ok(name) = ChannelName::from_channel(channel) else { return self.empty_state() };
-        if let Ok(cell) = name.parse_cell()
+        let Ok(name) = ParsedChannelName::parse_channel(channel) else {
+            return self.empty_channel_state();
+        };
+        if let Ok(cell) = name.parse_geohash_cell()
             && key.group == GROUP_NONE
         {
-            return self.area_state(cell);
+            return self.state_of_cell_channel(cell);
         }
         let catalog = self.catalog.load();
         // The room of a removed network is about to end, even if the name now refers to something else.
-        let Some(network) = catalog.find_network_of_group(key.group) else {
-            return self.empty_state();
+        let Some(network) = catalog.find_network_by_room_group(key.group) else {
+            return self.empty_channel_state();
         };
         let state = network.state();
-        let records = self.channel_records(&name, network, &state);
+        let records = self.records_of_channel(&name, network, &state);
         let position = Position { epoch: network.epoch(), offset: state.revision };
-        RoomState { position: Some(position), parts: encode_parts(state.at, &records) }
+        ChannelState {
+            position: Some(position),
+            parts: encode_records_as_state(state.at, &records),
+        }
     }
 }

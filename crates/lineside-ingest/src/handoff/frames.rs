@@ -33,10 +33,10 @@ pub(super) struct FrameWriter<W> {
 }
 
 impl<W: Write> FrameWriter<W> {
-    pub(super) fn begin_file(inner: W) -> io::Result<Self> {
+    pub(super) fn write_file_header(inner: W) -> io::Result<Self> {
         let mut writer = Self { inner, digest: Box::new(Xxh3::new()), written: 0 };
-        writer.write_hashed(&MAGIC)?;
-        writer.write_hashed(&VERSION.to_le_bytes())?;
+        writer.write_and_hash(&MAGIC)?;
+        writer.write_and_hash(&VERSION.to_le_bytes())?;
         Ok(writer)
     }
 
@@ -49,24 +49,24 @@ impl<W: Write> FrameWriter<W> {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, detail));
         }
         self.write_frame_head(kind, content.len())?;
-        self.write_hashed(content)
+        self.write_and_hash(content)
     }
 
     /// Writes the digest as the last frame.
-    pub(super) fn finish_file(mut self) -> io::Result<W> {
+    pub(super) fn write_digest_and_flush(mut self) -> io::Result<W> {
         self.write_frame_head(END, DIGEST_BYTES)?;
         let digest = self.digest.digest128();
-        self.write_hashed(&digest.to_le_bytes())?;
+        self.write_and_hash(&digest.to_le_bytes())?;
         self.inner.flush()?;
         Ok(self.inner)
     }
 
     fn write_frame_head(&mut self, kind: u8, length: usize) -> io::Result<()> {
-        self.write_hashed(&[kind])?;
-        self.write_hashed(&(length as u64).to_le_bytes())
+        self.write_and_hash(&[kind])?;
+        self.write_and_hash(&(length as u64).to_le_bytes())
     }
 
-    fn write_hashed(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write_and_hash(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.digest.update(bytes);
         self.written += bytes.len() as u64;
         self.inner.write_all(bytes)
@@ -158,11 +158,11 @@ mod tests {
     type Frames = Vec<(u8, Vec<u8>)>;
 
     fn written(frames: &Frames) -> Vec<u8> {
-        let mut writer = FrameWriter::begin_file(Vec::new()).unwrap();
+        let mut writer = FrameWriter::write_file_header(Vec::new()).unwrap();
         for (kind, content) in frames {
             writer.write_frame(*kind, content).unwrap();
         }
-        writer.finish_file().unwrap()
+        writer.write_digest_and_flush().unwrap()
     }
 
     fn read(file: &[u8]) -> Result<Frames, HandoffError> {

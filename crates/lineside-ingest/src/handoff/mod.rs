@@ -14,7 +14,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use lineside_hub::{Epoch, HandoffRoom};
+use lineside_hub::{Epoch, HandoffRoomLog};
 use lineside_sync::UnixMillis;
 use prost::Message;
 
@@ -61,9 +61,9 @@ impl<W: Write> HandoffWriter<W> {
     ///
     /// # Errors
     /// Returns the writer's error.
-    pub fn begin_file(into: W, now: UnixMillis) -> io::Result<HandoffWriter<W>> {
-        let mut writer = HandoffWriter(FrameWriter::begin_file(into)?);
-        writer.write_message(
+    pub fn begin_handoff_file(into: W, now: UnixMillis) -> io::Result<HandoffWriter<W>> {
+        let mut writer = HandoffWriter(FrameWriter::write_file_header(into)?);
+        writer.write_protobuf_frame(
             HEAD,
             &schema::HeadProto { program: PROGRAM_VERSION.to_owned(), at: now.0 },
         )?;
@@ -74,28 +74,31 @@ impl<W: Write> HandoffWriter<W> {
     ///
     /// # Errors
     /// Returns the writer's error.
-    pub fn finish_file(self) -> io::Result<W> {
-        self.0.finish_file()
+    pub fn finish_handoff_file(self) -> io::Result<W> {
+        self.0.write_digest_and_flush()
     }
 
     /// Adds the log of a channel.
     ///
     /// # Errors
     /// Returns the writer's error.
-    pub fn write_room(&mut self, room: &HandoffRoom) -> io::Result<()> {
-        self.write_message(ROOM, &schema::RoomProto::from(room))
+    pub fn write_channel_log(&mut self, room: &HandoffRoomLog) -> io::Result<()> {
+        self.write_protobuf_frame(ROOM, &schema::ChannelLogProto::from(room))
     }
 
-    pub(crate) fn write_network(&mut self, network: &schema::NetworkProto) -> io::Result<()> {
-        self.write_message(NETWORK, network)
+    pub(crate) fn write_network_message(
+        &mut self,
+        network: &schema::NetworkProto,
+    ) -> io::Result<()> {
+        self.write_protobuf_frame(NETWORK, network)
     }
 
-    pub(crate) fn write_feed(
+    pub(crate) fn write_feed_and_snapshot(
         &mut self,
         feed: &schema::FeedProto,
         snapshot: Option<&Bytes>,
     ) -> io::Result<()> {
-        self.write_message(FEED, feed)?;
+        self.write_protobuf_frame(FEED, feed)?;
         match snapshot {
             Some(bytes) => self.0.write_frame(SNAPSHOT, bytes),
             None => Ok(()),
@@ -105,39 +108,39 @@ impl<W: Write> HandoffWriter<W> {
     /// Adds a part to a chunk, which is written once it is large enough.
     pub(crate) fn add_to_chunk<T: Message>(
         &mut self,
-        chunk: &mut ChunkBuilder,
+        chunk: &mut FeedChunkBuilder,
         part: T,
-        to: impl FnOnce(&mut schema::ChunkProto) -> &mut Vec<T>,
+        to: impl FnOnce(&mut schema::FeedChunkProto) -> &mut Vec<T>,
     ) -> io::Result<()> {
         chunk.bytes += part.encoded_len();
         to(&mut chunk.chunk).push(part);
-        if chunk.bytes < HANDOFF_CHUNK_BYTES { Ok(()) } else { self.write_chunk(chunk) }
+        if chunk.bytes < HANDOFF_CHUNK_BYTES { Ok(()) } else { self.write_chunk_if_any(chunk) }
     }
 
     /// Writes the rest of a chunk.
-    pub(crate) fn write_chunk(&mut self, chunk: &mut ChunkBuilder) -> io::Result<()> {
+    pub(crate) fn write_chunk_if_any(&mut self, chunk: &mut FeedChunkBuilder) -> io::Result<()> {
         let full = std::mem::take(chunk);
-        if full.bytes == 0 { Ok(()) } else { self.write_message(CHUNK, &full.chunk) }
+        if full.bytes == 0 { Ok(()) } else { self.write_protobuf_frame(CHUNK, &full.chunk) }
     }
 
-    fn write_message(&mut self, kind: u8, message: &impl Message) -> io::Result<()> {
+    fn write_protobuf_frame(&mut self, kind: u8, message: &impl Message) -> io::Result<()> {
         self.0.write_frame(kind, &message.encode_to_vec())
     }
 }
 
 /// A chunk under construction.
 #[derive(Debug, Default)]
-pub(crate) struct ChunkBuilder {
-    chunk: schema::ChunkProto,
+pub(crate) struct FeedChunkBuilder {
+    chunk: schema::FeedChunkProto,
     bytes: usize,
 }
 
 /// The content of an earlier process's handoff file.
 #[derive(Debug)]
-pub struct HandoffState {
+pub struct HandoffFileContent {
     head: schema::HeadProto,
     networks: Vec<HandoffNetwork>,
-    rooms: Vec<HandoffRoom>,
+    rooms: Vec<HandoffRoomLog>,
 }
 
 /// A network of a handoff file.
@@ -152,35 +155,38 @@ pub struct HandoffNetwork {
 pub(crate) struct HandoffFeed {
     pub(crate) feed: schema::FeedProto,
     pub(crate) snapshot: Option<Bytes>,
-    pub(crate) chunks: Vec<schema::ChunkProto>,
+    pub(crate) chunks: Vec<schema::FeedChunkProto>,
 }
 
-impl HandoffState {
+impl HandoffFileContent {
     /// Reads a file written by [`HandoffWriter`]. Verifies the whole file before any of it is used.
     ///
     /// # Errors
     /// Returns the reason why the file cannot be used.
-    pub fn from_reader(source: impl Read + Seek) -> Result<HandoffState, HandoffError> {
+    pub fn from_reader(source: impl Read + Seek) -> Result<HandoffFileContent, HandoffError> {
         let mut frames = FrameReader::open_verified(source)?;
         let Some((HEAD, head)) = frames.next_frame()? else { return Err(HandoffError::Damaged) };
-        let mut state =
-            HandoffState { head: decode_message(head)?, networks: Vec::new(), rooms: Vec::new() };
+        let mut state = HandoffFileContent {
+            head: decode_protobuf_frame(head)?,
+            networks: Vec::new(),
+            rooms: Vec::new(),
+        };
         while let Some((kind, content)) = frames.next_frame()? {
-            state.take_frame(kind, content)?;
+            state.add_frame(kind, content)?;
         }
         Ok(state)
     }
 
-    fn take_frame(&mut self, kind: u8, content: Bytes) -> Result<(), HandoffError> {
+    fn add_frame(&mut self, kind: u8, content: Bytes) -> Result<(), HandoffError> {
         let feeds = self.networks.last_mut().map(|network| &mut network.feeds);
         match (kind, feeds) {
             (NETWORK, _) => {
-                let network = decode_message(content)?;
+                let network = decode_protobuf_frame(content)?;
                 self.networks.push(HandoffNetwork { network, feeds: Vec::new() });
             }
             (FEED, Some(feeds)) => {
                 feeds.push(HandoffFeed {
-                    feed: decode_message(content)?,
+                    feed: decode_protobuf_frame(content)?,
                     snapshot: None,
                     chunks: Vec::new(),
                 });
@@ -189,11 +195,11 @@ impl HandoffState {
                 let feed = feeds.last_mut().ok_or(HandoffError::Damaged)?;
                 match kind {
                     SNAPSHOT => feed.snapshot = Some(content),
-                    _ => feed.chunks.push(decode_message(content)?),
+                    _ => feed.chunks.push(decode_protobuf_frame(content)?),
                 }
             }
             (ROOM, _) => {
-                let room: schema::RoomProto = decode_message(content)?;
+                let room: schema::ChannelLogProto = decode_protobuf_frame(content)?;
                 self.rooms.push(room.into_handoff_room().ok_or(HandoffError::Damaged)?);
             }
             _ => return Err(HandoffError::Damaged),
@@ -207,12 +213,12 @@ impl HandoffState {
     }
 
     /// Returns true if the same version of the program wrote the file.
-    pub(crate) fn is_same_version(&self) -> bool {
+    pub(crate) fn is_same_program_version(&self) -> bool {
         self.head.program == PROGRAM_VERSION
     }
 
     /// Returns the number of networks not taken yet.
-    pub(crate) fn network_count(&self) -> usize {
+    pub(crate) fn remaining_network_count(&self) -> usize {
         self.networks.len()
     }
 
@@ -222,7 +228,7 @@ impl HandoffState {
     }
 
     /// Takes the logs of channels.
-    pub fn take_rooms(&mut self) -> Vec<HandoffRoom> {
+    pub fn take_channel_logs(&mut self) -> Vec<HandoffRoomLog> {
         std::mem::take(&mut self.rooms)
     }
 }
@@ -234,6 +240,6 @@ impl HandoffNetwork {
     }
 }
 
-fn decode_message<T: Message + Default>(content: Bytes) -> Result<T, HandoffError> {
+fn decode_protobuf_frame<T: Message + Default>(content: Bytes) -> Result<T, HandoffError> {
     T::decode(content).map_err(|_| HandoffError::Damaged)
 }

@@ -4,16 +4,17 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use lineside_hub::{
-    Channel, Epoch, HandoffPublication, HandoffRoom, PresenceMember, PublicationExtras,
+    EncodedChannelName, Epoch, HandoffPublication, HandoffRoomLog, PresenceMember,
+    PublicationExtras,
 };
 
 use super::schema;
 
-impl From<&HandoffRoom> for schema::RoomProto {
-    fn from(room: &HandoffRoom) -> schema::RoomProto {
-        schema::RoomProto {
+impl From<&HandoffRoomLog> for schema::ChannelLogProto {
+    fn from(room: &HandoffRoomLog) -> schema::ChannelLogProto {
+        schema::ChannelLogProto {
             channel: room.channel.to_string(),
-            epoch: room.epoch.bits(),
+            epoch: room.epoch.to_bits(),
             floor: room.floor,
             state_bytes: room.state_bytes as u64,
             publications: room.publications.iter().map(schema::PublicationProto::from).collect(),
@@ -21,11 +22,11 @@ impl From<&HandoffRoom> for schema::RoomProto {
     }
 }
 
-impl schema::RoomProto {
+impl schema::ChannelLogProto {
     /// Converts the log; `None` if its channel name is invalid.
-    pub(super) fn into_handoff_room(self) -> Option<HandoffRoom> {
-        Some(HandoffRoom {
-            channel: Channel::parse_name(&self.channel).ok()?,
+    pub(super) fn into_handoff_room(self) -> Option<HandoffRoomLog> {
+        Some(HandoffRoomLog {
+            channel: EncodedChannelName::parse_channel_name(&self.channel).ok()?,
             epoch: Epoch::from_bits(self.epoch),
             floor: self.floor,
             state_bytes: usize::try_from(self.state_bytes).ok()?,
@@ -117,8 +118,8 @@ mod tests {
             data: Bytes::from_static(b"{\"x\":1}"),
             extras,
         };
-        let room = HandoffRoom {
-            channel: Channel::parse_name("app/chat").unwrap(),
+        let room = HandoffRoomLog {
+            channel: EncodedChannelName::parse_channel_name("app/chat").unwrap(),
             epoch: Epoch::from_bits(99),
             floor: 4,
             state_bytes: 70_000,
@@ -127,10 +128,15 @@ mod tests {
                 publication(9, PublicationExtras::default()),
             ],
         };
-        let bytes = schema::RoomProto::from(&room).encode_to_vec();
-        assert_eq!(schema::RoomProto::decode(&bytes[..]).unwrap().into_handoff_room(), Some(room));
-        let nameless =
-            schema::RoomProto { channel: "no such form//".into(), ..schema::RoomProto::default() };
+        let bytes = schema::ChannelLogProto::from(&room).encode_to_vec();
+        assert_eq!(
+            schema::ChannelLogProto::decode(&bytes[..]).unwrap().into_handoff_room(),
+            Some(room)
+        );
+        let nameless = schema::ChannelLogProto {
+            channel: "no such form//".into(),
+            ..schema::ChannelLogProto::default()
+        };
         assert_eq!(nameless.into_handoff_room(), None);
     }
 }

@@ -92,18 +92,18 @@ pub(crate) struct SnapshotProto {
 
 /// Some of a feed's records, entity slots and other entities.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct ChunkProto {
+pub(crate) struct FeedChunkProto {
     #[prost(message, repeated, tag = "1")]
-    pub(crate) items: Vec<ItemProto>,
+    pub(crate) items: Vec<RecordProto>,
     #[prost(message, repeated, tag = "2")]
-    pub(crate) slots: Vec<SlotProto>,
+    pub(crate) slots: Vec<EntitySlotProto>,
     #[prost(message, repeated, tag = "3")]
     pub(crate) others: Vec<OtherEntityProto>,
 }
 
 /// A record.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct ItemProto {
+pub(crate) struct RecordProto {
     #[prost(uint32, tag = "1")]
     pub(crate) kind: u32,
     #[prost(string, tag = "2")]
@@ -115,11 +115,11 @@ pub(crate) struct ItemProto {
     #[prost(bytes = "bytes", tag = "4")]
     pub(crate) body: Bytes,
     #[prost(message, optional, tag = "5")]
-    pub(crate) join: Option<JoinProto>,
+    pub(crate) join: Option<TimetableJoinProto>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct JoinProto {
+pub(crate) struct TimetableJoinProto {
     #[prost(string, optional, tag = "1")]
     pub(crate) route_id: Option<String>,
     #[prost(string, optional, tag = "2")]
@@ -144,7 +144,7 @@ pub(crate) struct JoinProto {
 
 /// A station or a vehicle of a GBFS system.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct RentalProto {
+pub(crate) struct GbfsRecordProto {
     #[prost(bytes = "bytes", optional, tag = "1")]
     pub(crate) information: Option<Bytes>,
     #[prost(bytes = "bytes", optional, tag = "2")]
@@ -157,27 +157,33 @@ pub(crate) struct RentalProto {
     pub(crate) available: u32,
 }
 
-impl RentalProto {
-    pub(crate) fn from_station(station: &Station) -> RentalProto {
+impl GbfsRecordProto {
+    pub(crate) fn from_station(station: &Station) -> GbfsRecordProto {
         let (lat, lon) = station.coordinates.unzip();
         let (information, status) = (station.information.clone(), station.status.clone());
-        RentalProto { information, status, lat, lon, available: station.available }
+        GbfsRecordProto { information, status, lat, lon, available: station.available }
     }
 
-    pub(crate) fn from_vehicle(vehicle: &RentalVehicle) -> RentalProto {
+    pub(crate) fn from_rental_vehicle(vehicle: &RentalVehicle) -> GbfsRecordProto {
         let (lat, lon) = vehicle.coordinates.unzip();
         let available = u32::from(vehicle.is_available);
-        RentalProto { information: None, status: Some(vehicle.json.clone()), lat, lon, available }
+        GbfsRecordProto {
+            information: None,
+            status: Some(vehicle.json.clone()),
+            lat,
+            lon,
+            available,
+        }
     }
 
     pub(crate) fn into_station(self) -> Station {
         let coordinates = self.lat.zip(self.lon);
-        let RentalProto { information, status, available, .. } = self;
+        let GbfsRecordProto { information, status, available, .. } = self;
         Station { information, status, coordinates, available }
     }
 
     /// Converts to a vehicle; `None` without a status.
-    pub(crate) fn into_vehicle(self) -> Option<RentalVehicle> {
+    pub(crate) fn into_rental_vehicle(self) -> Option<RentalVehicle> {
         let coordinates = self.lat.zip(self.lon);
         Some(RentalVehicle { json: self.status?, coordinates, is_available: self.available > 0 })
     }
@@ -185,7 +191,7 @@ impl RentalProto {
 
 /// An entity by its id, with the numbers of its records.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct SlotProto {
+pub(crate) struct EntitySlotProto {
     #[prost(uint32, tag = "1")]
     pub(crate) group: u32,
     #[prost(string, tag = "2")]
@@ -209,7 +215,7 @@ pub(crate) struct OtherEntityProto {
 
 /// A channel's log.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct RoomProto {
+pub(crate) struct ChannelLogProto {
     #[prost(string, tag = "1")]
     pub(crate) channel: String,
     #[prost(uint64, tag = "2")]

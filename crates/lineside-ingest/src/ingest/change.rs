@@ -15,18 +15,18 @@ use lineside_hub::Epoch;
 use tokio::sync::{mpsc::error::TrySendError, oneshot};
 
 use super::{
-    Ingest, Members, build_catalog, dedup_feeds, group_feeds,
-    restore::retain_feeds,
+    Ingest, NetworkFeedConfigs, build_catalog, drop_duplicate_feed_ids, group_feeds_into_networks,
+    restore::retain_snapshots_of_feeds,
     running::{RunningNetwork, RunningTasks, spawn_poller},
 };
 use crate::{
     catalog::{Feed, FeedCatalog, Network},
     feed_config::FeedConfig,
     feed_id::FeedId,
-    network_writer::{InheritedNetwork, NetworkWriter},
-    poll::{FeedPoller, PollerContext},
-    poll_schedule::StartStagger,
-    record::FeedRecord,
+    network_writer::{InheritedNetworkData, NetworkWriter},
+    poll::{FeedPoller, SharedPollerContext},
+    poll_schedule::FirstPollDelays,
+    record::FeedStatusRecord,
 };
 
 /// The difference between two lists of feeds.
@@ -48,7 +48,11 @@ impl ConfigChange {
         *self == ConfigChange::default()
     }
 
-    fn compare_feeds(before: &FeedCatalog, configs: &Members, groups: &[Members]) -> ConfigChange {
+    fn between_feed_lists(
+        before: &FeedCatalog,
+        configs: &NetworkFeedConfigs,
+        groups: &[NetworkFeedConfigs],
+    ) -> ConfigChange {
         let now: HashSet<&FeedId> = configs.iter().map(|config| &config.id).collect();
         let mut changed = ConfigChange::default();
         for config in configs {
@@ -60,9 +64,9 @@ impl ConfigChange {
         }
         let removed = before.feeds.iter().map(|feed| feed.id()).filter(|id| !now.contains(id));
         changed.removed.extend(removed.cloned());
-        let others = groups
-            .iter()
-            .filter(|members| before.networks.iter().all(|network| !has_members(network, members)));
+        let others = groups.iter().filter(|members| {
+            before.networks.iter().all(|network| !has_same_feeds(network, members))
+        });
         changed.networks.extend(others.map(|members| members[0].id.clone()));
         changed
     }
@@ -75,7 +79,7 @@ pub struct PollingStopped;
 
 /// The reason why a source is not polled at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PollRefused {
+pub enum PollNowRefusal {
     /// The feed does not exist.
     #[error("there is no such feed")]
     UnknownFeed,
@@ -91,10 +95,14 @@ pub enum PollRefused {
 }
 
 impl Ingest {
-    /// Returns the change that [`apply_change`](Ingest::apply_change) would make.
-    pub fn preview_change(&self, feeds: Vec<FeedConfig>) -> ConfigChange {
-        let configs = dedup_feeds(feeds);
-        ConfigChange::compare_feeds(&self.catalog.load(), &configs, &group_feeds(&configs))
+    /// Returns the change that [`apply_feed_configs`](Ingest::apply_change) would make.
+    pub fn preview_config_change(&self, feeds: Vec<FeedConfig>) -> ConfigChange {
+        let configs = drop_duplicate_feed_ids(feeds);
+        ConfigChange::between_feed_lists(
+            &self.catalog.load(),
+            &configs,
+            &group_feeds_into_networks(&configs),
+        )
     }
 
     /// Switches to another list of feeds and returns once readers find them. Changes run one at a time; a change
@@ -102,13 +110,14 @@ impl Ingest {
     ///
     /// # Errors
     /// Returns an error if the server is stopping.
-    pub async fn apply_change(
+    pub async fn apply_feed_configs(
         self: &Arc<Self>,
         feeds: Vec<FeedConfig>,
     ) -> Result<ConfigChange, PollingStopped> {
         let this = Arc::clone(self);
-        let work =
-            self.tasks.tracker.spawn(async move { this.change_members(dedup_feeds(feeds)).await });
+        let work = self.tasks.tracker.spawn(async move {
+            this.replace_feeds_and_networks(drop_duplicate_feed_ids(feeds)).await
+        });
         work.await.map_err(|_| PollingStopped)?
     }
 
@@ -116,58 +125,65 @@ impl Ingest {
     ///
     /// # Errors
     /// Returns the reason why the source is not polled.
-    pub async fn poll_now(&self, id: &str) -> Result<(), PollRefused> {
-        let feed = self.find_feed(id).ok_or(PollRefused::UnknownFeed)?;
+    pub async fn poll_now(&self, id: &str) -> Result<(), PollNowRefusal> {
+        let feed = self.find_feed(id).ok_or(PollNowRefusal::UnknownFeed)?;
         if feed.config().paused {
-            return Err(PollRefused::Paused);
+            return Err(PollNowRefusal::Paused);
         }
-        let poll_requests = feed.poll_requests().ok_or(PollRefused::Unavailable)?;
+        let poll_requests = feed.poll_request_sender().ok_or(PollNowRefusal::Unavailable)?;
         let (request, answer) = oneshot::channel();
         match poll_requests.try_send(request) {
             Ok(()) => {}
             // Another caller has just requested a poll.
             Err(TrySendError::Full(_)) => return Ok(()),
-            Err(TrySendError::Closed(_)) => return Err(PollRefused::Unavailable),
+            Err(TrySendError::Closed(_)) => return Err(PollNowRefusal::Unavailable),
         }
         match answer.await {
-            Ok(poll_result) => poll_result.map_err(PollRefused::RateLimited),
-            Err(_) => Err(PollRefused::Unavailable),
+            Ok(poll_result) => poll_result.map_err(PollNowRefusal::RateLimited),
+            Err(_) => Err(PollNowRefusal::Unavailable),
         }
     }
 
-    async fn change_members(&self, configs: Members) -> Result<ConfigChange, PollingStopped> {
+    async fn replace_feeds_and_networks(
+        &self,
+        configs: NetworkFeedConfigs,
+    ) -> Result<ConfigChange, PollingStopped> {
         let mut running = self.running.lock().await;
         let before = self.catalog.load_full();
-        let groups = group_feeds(&configs);
-        let changed = ConfigChange::compare_feeds(&before, &configs, &groups);
-        self.shared.sources.rate_limiter().update_feeds(configs.iter().map(|config| &**config));
+        let groups = group_feeds_into_networks(&configs);
+        let changed = ConfigChange::between_feed_lists(&before, &configs, &groups);
+        self.shared
+            .sources
+            .rate_limiter()
+            .update_limits_for_feeds(configs.iter().map(|config| &**config));
         let by_id = configs.iter().map(|config| (config.id.clone(), Arc::clone(config))).collect();
-        let staying = find_staying_networks(&running, &groups);
-        let mut retired = self.retire_feeds(&mut running, &by_id, &staying).await?;
-        let old = self.retire_networks(&mut running, &staying).await?;
+        let staying = find_unchanged_networks(&running, &groups);
+        let mut retired = self.stop_retired_pollers(&mut running, &by_id, &staying).await?;
+        let old = self.stop_retired_network_writers(&mut running, &staying).await?;
         // Nothing fails from here on: what was stopped must be started again.
-        let ending = list_ended_groups(&running, &staying);
-        let mut next = self.plan_networks(&mut running, groups, &staying, &before, &by_id);
-        let new_networks = self.build_writers(&next, old, by_id, running.keys).await;
+        let ending = list_ended_room_groups(&running, &staying);
+        let mut next = self.build_next_networks(&mut running, groups, &staying, &before, &by_id);
+        let new_networks = self.build_network_writers(&next, old, by_id, running.keys).await;
         if new_networks.is_none() {
-            retired.pollers.values_mut().for_each(FeedPoller::forget_content);
+            retired.pollers.values_mut().for_each(FeedPoller::forget_fetched_content);
         }
-        self.publish_catalog(&configs, &mut next, &ending, new_networks);
+        self.swap_catalog_and_end_rooms(&configs, &mut next, &ending, new_networks);
         let keys = running.keys;
-        running.networks = self.start_networks(next, retired, &changed, (&mut running.rng, keys));
-        retain_feeds(&configs, &*self.shared.snapshots);
+        running.networks =
+            self.start_new_networks_and_feeds(next, retired, &changed, (&mut running.rng, keys));
+        retain_snapshots_of_feeds(&configs, &*self.shared.snapshots);
         tracing::info!(?changed, "the feeds have changed");
         Ok(changed)
     }
 
     /// Stops polling feeds that are removed, reconfigured, counted in another rate limit bucket, or in a network that
     /// ends.
-    async fn retire_feeds(
+    async fn stop_retired_pollers(
         &self,
         running: &mut RunningTasks,
-        configs: &Configs,
+        configs: &ConfigsByFeed,
         staying: &[Option<usize>],
-    ) -> Result<RetiredFeeds, PollingStopped> {
+    ) -> Result<StoppedFeeds, PollingStopped> {
         let mut retiring = Vec::new();
         for (at, network) in running.networks.iter_mut().enumerate() {
             let is_network_staying = staying.contains(&Some(at));
@@ -177,7 +193,7 @@ impl Ingest {
                         && self
                             .shared
                             .sources
-                            .bucket_for_feed(config)
+                            .rate_limit_bucket_for_feed(config)
                             .is_same_bucket(&feed.rate_limit_bucket)
                         && !feed.task.is_finished()
                 });
@@ -187,7 +203,7 @@ impl Ingest {
                 }
             }
         }
-        let mut retired = RetiredFeeds::default();
+        let mut retired = StoppedFeeds::default();
         for feed in retiring {
             let id = feed.feed.id().clone();
             match (&mut feed.task).await {
@@ -202,7 +218,7 @@ impl Ingest {
     }
 
     /// Stops the writers of networks that do not stay unchanged.
-    async fn retire_networks(
+    async fn stop_retired_network_writers(
         &self,
         running: &mut RunningTasks,
         staying: &[Option<usize>],
@@ -225,13 +241,13 @@ impl Ingest {
         Ok(ending.iter().filter_map(|network| network.ended.lock().take()).collect())
     }
 
-    fn plan_networks(
+    fn build_next_networks(
         &self,
         running: &mut RunningTasks,
-        groups: Vec<Members>,
+        groups: Vec<NetworkFeedConfigs>,
         staying: &[Option<usize>],
         before: &FeedCatalog,
-        configs: &Configs,
+        configs: &ConfigsByFeed,
     ) -> Vec<NextNetwork> {
         let were = mem::take(&mut running.networks);
         let mut were: Vec<Option<RunningNetwork>> = were.into_iter().map(Some).collect();
@@ -252,7 +268,11 @@ impl Ingest {
         next.collect()
     }
 
-    fn create_network(&self, running: &mut RunningTasks, members: &Members) -> Arc<Network> {
+    fn create_network(
+        &self,
+        running: &mut RunningTasks,
+        members: &NetworkFeedConfigs,
+    ) -> Arc<Network> {
         let group = running.next_group;
         running.next_group += 1;
         let epoch = Epoch::random(&mut running.rng);
@@ -260,24 +280,24 @@ impl Ingest {
         let others = others.iter().map(|config| config.id.clone());
         let clock = Arc::clone(&self.shared.clock);
         let network = Network::new(first.id.clone(), others, group, epoch, clock);
-        Arc::new(network.with_stage_times(&self.times))
+        Arc::new(network.record_stages_into(&self.times))
     }
 
     /// Creates the writers of new networks with the data of the `old` ones. `None` if that panicked: the writers then
     /// start empty.
-    async fn build_writers(
+    async fn build_network_writers(
         &self,
         next: &[NextNetwork],
         old: Vec<NetworkWriter>,
-        configs: Configs,
+        configs: ConfigsByFeed,
         keys: u64,
-    ) -> Option<NewNetworks> {
+    ) -> Option<WritersWithInheritedData> {
         let (hub, now) = (Arc::clone(&self.hub), self.shared.clock.wall_time());
         let new = next.iter().filter(|next| next.same.is_none());
-        let new: Vec<(Arc<Network>, Vec<FeedRecord>)> = new
+        let new: Vec<(Arc<Network>, Vec<FeedStatusRecord>)> = new
             .map(|next| {
                 let feed_records =
-                    next.feeds.iter().map(|feed| FeedRecord::from_status(&feed.status()));
+                    next.feeds.iter().map(|feed| FeedStatusRecord::from_status(&feed.status()));
                 (Arc::clone(&next.network), feed_records.collect())
             })
             .collect();
@@ -287,13 +307,13 @@ impl Ingest {
                 let ids = writer.network().feed_ids().to_vec();
                 for (number, id) in ids.iter().enumerate() {
                     if !configs.contains_key(id) {
-                        writer.clear_feed(number, now);
+                        writer.remove_feed_data(number, now);
                     }
                 }
             }
             let new_networks = new.into_iter().map(|(network, feed_records)| {
                 let mut writer = NetworkWriter::new(network, Some(Arc::clone(&hub)), keys);
-                let inherited = writer.inherit_feeds(&old, feed_records, now);
+                let inherited = writer.inherit_data_of_networks(&old, feed_records, now);
                 (writer, inherited)
             });
             new_networks.collect()
@@ -308,42 +328,42 @@ impl Ingest {
     }
 
     /// Makes the next networks visible to readers and ends the rooms of the old ones.
-    fn publish_catalog(
+    fn swap_catalog_and_end_rooms(
         &self,
-        configs: &Members,
+        configs: &NetworkFeedConfigs,
         next: &mut [NextNetwork],
         ending: &[u32],
-        new_networks: Option<NewNetworks>,
+        new_networks: Option<WritersWithInheritedData>,
     ) {
         self.catalog.store(Arc::new(build_catalog(
             configs,
             next.iter().map(|next| (&next.network, next.feeds.iter())),
         )));
-        ending.iter().for_each(|group| self.hub.end_group(*group));
+        ending.iter().for_each(|group| self.hub.end_group_and_close_rooms(*group));
         let new = next.iter_mut().filter(|next| next.same.is_none());
         for (next, (mut writer, inherited)) in new.zip(new_networks.into_iter().flatten()) {
-            writer.announce_areas(&inherited);
+            writer.publish_cell_changes(&inherited);
             next.writer = Some(writer);
         }
     }
 
     /// Starts networks and feeds that do not run yet.
-    fn start_networks(
+    fn start_new_networks_and_feeds(
         &self,
         next: Vec<NextNetwork>,
-        mut retired: RetiredFeeds,
+        mut retired: StoppedFeeds,
         changed: &ConfigChange,
         (rng, keys): (&mut fastrand::Rng, u64),
     ) -> Vec<RunningNetwork> {
         let catalog = self.catalog.load();
         let added = changed.added.iter().filter_map(|id| catalog.find_feed(id.as_str()));
-        let spread = Arc::new(StartStagger::new(added.map(|feed| feed.config()), rng));
-        let shared = PollerContext { start_stagger: spread, ..self.shared.clone() };
+        let spread = Arc::new(FirstPollDelays::new(added.map(|feed| feed.config()), rng));
+        let shared = SharedPollerContext { start_stagger: spread, ..self.shared.clone() };
         let mut networks = Vec::new();
         for NextNetwork { network, feeds, same, writer } in next {
             let mut running = same.unwrap_or_else(|| {
                 let new = || NetworkWriter::new(network, Some(Arc::clone(&self.hub)), keys);
-                RunningNetwork::spawn_network(
+                RunningNetwork::spawn_network_task(
                     writer.unwrap_or_else(new),
                     &shared.clock,
                     &self.tasks,
@@ -356,7 +376,9 @@ impl Ingest {
                 }
                 let queue = running.queue.clone();
                 let poller = match retired.pollers.remove(feed.id()) {
-                    Some(poller) => poller.reconfigure(Arc::clone(&feed), number, queue, &shared),
+                    Some(poller) => {
+                        poller.continue_with_config(Arc::clone(&feed), number, queue, &shared)
+                    }
                     None => FeedPoller::new(Arc::clone(&feed), number, queue, &shared, rng.u64(..)),
                 };
                 let polls = spawn_poller(&self.tasks, feed, poller);
@@ -369,21 +391,21 @@ impl Ingest {
         }
         // The remaining pollers are of removed feeds.
         for poller in retired.pollers.into_values() {
-            self.tasks.tracker.spawn(poller.end_polling());
+            self.tasks.tracker.spawn(poller.terminate_and_drop());
         }
         networks
     }
 }
 
 /// Configurations by feed id.
-type Configs = HashMap<FeedId, Arc<FeedConfig>>;
+type ConfigsByFeed = HashMap<FeedId, Arc<FeedConfig>>;
 
 /// The writers of new networks with the data they inherit.
-type NewNetworks = Vec<(NetworkWriter, InheritedNetwork)>;
+type WritersWithInheritedData = Vec<(NetworkWriter, InheritedNetworkData)>;
 
 /// Feeds that are not polled any more.
 #[derive(Debug, Default)]
-struct RetiredFeeds {
+struct StoppedFeeds {
     ids: HashSet<FeedId>,
     /// The pollers to restart. Those whose task panicked are missing.
     pollers: HashMap<FeedId, FeedPoller>,
@@ -401,20 +423,24 @@ struct NextNetwork {
 }
 
 /// Returns for each group the index of the running network that it equals.
-fn find_staying_networks(running: &RunningTasks, groups: &[Members]) -> Vec<Option<usize>> {
-    let find = |members| running.networks.iter().position(|it| has_members(&it.network, members));
+fn find_unchanged_networks(
+    running: &RunningTasks,
+    groups: &[NetworkFeedConfigs],
+) -> Vec<Option<usize>> {
+    let find =
+        |members| running.networks.iter().position(|it| has_same_feeds(&it.network, members));
     groups.iter().map(find).collect()
 }
 
 /// Returns the hub groups of networks that end.
-fn list_ended_groups(running: &RunningTasks, staying: &[Option<usize>]) -> Vec<u32> {
+fn list_ended_room_groups(running: &RunningTasks, staying: &[Option<usize>]) -> Vec<u32> {
     let numbered = running.networks.iter().enumerate();
     let ending = numbered.filter(|(at, _)| !staying.contains(&Some(*at)));
-    ending.map(|(_, it)| it.network.group()).collect()
+    ending.map(|(_, it)| it.network.room_group()).collect()
 }
 
 /// Returns true if a network has these feeds and this first feed; the order of the others does not matter.
-fn has_members(network: &Network, members: &Members) -> bool {
+fn has_same_feeds(network: &Network, members: &NetworkFeedConfigs) -> bool {
     let ids = network.feed_ids();
     let is_member = |config: &Arc<FeedConfig>| ids.contains(&config.id);
     ids.len() == members.len() && *network.id() == members[0].id && members.iter().all(is_member)
@@ -430,7 +456,9 @@ fn reuse_or_build_feed(
         Some(known) if known.config() == &**config && Arc::ptr_eq(&known.network(), network) => {
             Arc::clone(known)
         }
-        Some(known) => Arc::new(known.with_config(Arc::clone(config), Arc::clone(network))),
+        Some(known) => {
+            Arc::new(known.with_config_and_network(Arc::clone(config), Arc::clone(network)))
+        }
         None => Arc::new(Feed::new(Arc::clone(config), Arc::clone(network))),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::Members;
+use super::NetworkFeedConfigs;
 use crate::{
     catalog::{Feed, FeedCatalog, Network},
     feed_config::FeedConfig,
@@ -10,8 +10,8 @@ use crate::{
 };
 
 /// Removes feeds whose id occurred before.
-pub(super) fn dedup_feeds(feeds: Vec<FeedConfig>) -> Members {
-    let mut unique: Members = Vec::new();
+pub(super) fn drop_duplicate_feed_ids(feeds: Vec<FeedConfig>) -> NetworkFeedConfigs {
+    let mut unique: NetworkFeedConfigs = Vec::new();
     for config in feeds {
         if unique.iter().all(|known| known.id != config.id) {
             unique.push(Arc::new(config));
@@ -22,14 +22,15 @@ pub(super) fn dedup_feeds(feeds: Vec<FeedConfig>) -> Members {
 
 /// Groups realtime feeds with the schedule that they name. A feed without such a name, or whose named feed is missing
 /// or belongs to another one itself, forms its own network.
-pub(super) fn group_feeds(configs: &Members) -> Vec<Members> {
+pub(super) fn group_feeds_into_networks(configs: &NetworkFeedConfigs) -> Vec<NetworkFeedConfigs> {
     let schedule_of = |config: &Arc<FeedConfig>| {
         let named = config.static_feed.as_ref()?;
         let owner = configs.iter().find(|other| other.id == *named)?;
         (owner.static_feed.is_none() && owner.id != config.id).then(|| owner.id.clone())
     };
     let first = configs.iter().filter(|config| schedule_of(config).is_none());
-    let mut groups: Vec<Members> = first.map(|config| vec![Arc::clone(config)]).collect();
+    let mut groups: Vec<NetworkFeedConfigs> =
+        first.map(|config| vec![Arc::clone(config)]).collect();
     let by_id: HashMap<FeedId, usize> =
         groups.iter().enumerate().map(|(at, members)| (members[0].id.clone(), at)).collect();
     for config in configs {
@@ -42,7 +43,7 @@ pub(super) fn group_feeds(configs: &Members) -> Vec<Members> {
 
 /// Builds the catalog of networks, with feeds in the order of the configurations.
 pub(super) fn build_catalog<'a, F: Iterator<Item = &'a Arc<Feed>>>(
-    configs: &Members,
+    configs: &NetworkFeedConfigs,
     networks: impl Iterator<Item = (&'a Arc<Network>, F)>,
 ) -> FeedCatalog {
     let (mut by_id, mut all) = (HashMap::new(), Vec::new());

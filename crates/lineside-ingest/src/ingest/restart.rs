@@ -9,27 +9,29 @@ use std::{
 
 use bytes::Bytes;
 use lineside_formats::Format;
-use lineside_hub::{Channel, HandoffRoom, Hub, KINDS_OF_HUB, RoomKey, StateSource};
+use lineside_hub::{
+    ChannelStateSource, EncodedChannelName, HandoffRoomLog, Hub, KINDS_OF_HUB, RoomKey,
+};
 use lineside_sync::UnixMillis;
 
-use super::{Ingest, Members, RunningNetwork};
+use super::{Ingest, NetworkFeedConfigs, RunningNetwork};
 use crate::{
     catalog::{Feed, Network},
     channel_kinds::{GROUP_NONE, RoomKind},
-    channels::ChannelStates,
-    dataset::{Dataset, LoadLimits},
+    channels::NetworkChannelStates,
+    dataset::{Dataset, DecodingLimits},
     feed_id::FeedId,
-    handoff::{HandoffNetwork, HandoffState, HandoffWriter, schema},
+    handoff::{HandoffFileContent, HandoffNetwork, HandoffWriter, schema},
     limits::{CONCURRENT_LOADS_MAX, HANDOFF_PUBLICATIONS_BYTES_MAX},
     network_writer::{NetworkWriter, ResumedNetwork},
-    snapshot::Snapshot,
+    snapshot::FeedBodySnapshot,
     source::SourceLocation,
     status::{FeedState, FeedStatus},
 };
 
-/// The networks that a file contains, for [`Ingest::write_rooms`].
+/// The networks that a file contains, for [`Ingest::write_channel_logs_to_handoff`].
 #[derive(Debug)]
-pub struct WrittenNetworks(Vec<u32>);
+pub struct WrittenNetworkGroups(Vec<u32>);
 
 impl Ingest {
     /// Writes the current networks; call it after [`shut_down`](Ingest::shut_down). A network that is still processing
@@ -37,29 +39,29 @@ impl Ingest {
     ///
     /// # Errors
     /// Returns the writer's error.
-    pub fn write_networks<W: Write>(
+    pub fn write_networks_to_handoff<W: Write>(
         &self,
         into: &mut HandoffWriter<W>,
-    ) -> io::Result<WrittenNetworks> {
+    ) -> io::Result<WrittenNetworkGroups> {
         let mut written = Vec::new();
         let Ok(running) = self.running.try_lock() else {
             tracing::warn!(
                 "a change of feeds is in progress: no network is saved for the next start"
             );
-            return Ok(WrittenNetworks(written));
+            return Ok(WrittenNetworkGroups(written));
         };
         for RunningNetwork { network, ended, .. } in &running.networks {
-            match check_handoff(network, ended.lock().as_ref()) {
+            match writer_if_resumable(network, ended.lock().as_ref()) {
                 Ok(writer) => {
-                    writer.write_handoff(into)?;
-                    written.push(network.group());
+                    writer.write_network_to_handoff(into)?;
+                    written.push(network.room_group());
                 }
                 Err(reason) => {
                     tracing::warn!(network = %network.id(), reason, "the network is not saved for the next start");
                 }
             }
         }
-        Ok(WrittenNetworks(written))
+        Ok(WrittenNetworkGroups(written))
     }
 
     /// Writes the logs of channels, the newest publications up to [`KEPT_RINGS_BYTES_MAX`], and stops further
@@ -67,21 +69,21 @@ impl Ingest {
     ///
     /// # Errors
     /// Returns the writer's error.
-    pub fn write_rooms<W: Write>(
+    pub fn write_channel_logs_to_handoff<W: Write>(
         &self,
-        networks: &WrittenNetworks,
+        networks: &WrittenNetworkGroups,
         into: &mut HandoffWriter<W>,
     ) -> io::Result<()> {
         self.hub.stop_app_publishing();
         let all = networks.0.len() == self.catalog.load().networks.len();
-        let is_exported = |_: &Channel, key: RoomKey| match key.group {
+        let is_exported = |_: &EncodedChannelName, key: RoomKey| match key.group {
             // A cell contains vehicles of every network.
             GROUP_NONE => key.kind >= KINDS_OF_HUB || all,
             group => networks.0.contains(&group),
         };
-        let exported = self.hub.export_rooms(HANDOFF_PUBLICATIONS_BYTES_MAX, is_exported);
+        let exported = self.hub.export_room_logs(HANDOFF_PUBLICATIONS_BYTES_MAX, is_exported);
         for room in &exported.rooms {
-            into.write_room(room)?;
+            into.write_channel_log(room)?;
         }
         tracing::info!(
             networks = networks.0.len(),
@@ -93,13 +95,13 @@ impl Ingest {
     }
 }
 
-fn check_handoff<'a>(
+fn writer_if_resumable<'a>(
     network: &Network,
     writer: Option<&'a NetworkWriter>,
 ) -> Result<&'a NetworkWriter, &'static str> {
     let writer = writer.ok_or("a poll is still running")?;
     let feeds = network.feeds();
-    if feeds.iter().any(|feed| is_replay(&feed.config().url)) {
+    if feeds.iter().any(|feed| is_replay_source(&feed.config().url)) {
         return Err("a replay starts from the beginning");
     }
     let bytes = feeds.first().and_then(|feed| feed.snapshot());
@@ -111,7 +113,7 @@ fn check_handoff<'a>(
     }
 }
 
-fn is_replay(url: &SourceLocation) -> bool {
+fn is_replay_source(url: &SourceLocation) -> bool {
     matches!(url, SourceLocation::Replay { .. })
 }
 
@@ -120,7 +122,7 @@ fn is_replay(url: &SourceLocation) -> bool {
 pub(super) struct RestartPlan {
     /// Resumable networks, in the order of the groups.
     networks: Vec<Option<ResumableNetwork>>,
-    rooms: Vec<HandoffRoom>,
+    rooms: Vec<HandoffRoomLog>,
     downtime: Duration,
     is_same_program_version: bool,
     /// True if the file contains exactly the configured networks and all of them are resumed.
@@ -139,12 +141,12 @@ struct ResumableNetwork {
 #[derive(Debug)]
 struct ResumableFeed {
     status: FeedStatus,
-    snapshot: Option<Snapshot>,
+    snapshot: Option<FeedBodySnapshot>,
 }
 
 /// A network being restored.
-struct RestoreJob<'a> {
-    members: &'a Members,
+struct NetworkRestoreJob<'a> {
+    members: &'a NetworkFeedConfigs,
     handoff: Option<HandoffNetwork>,
     resumable: Option<ResumableNetwork>,
 }
@@ -153,10 +155,10 @@ impl RestartPlan {
     /// Examines the handoff and decodes its schedules, which may take seconds. `groups` are the configured networks,
     /// `keys` is the seed of their writers.
     pub(super) fn new(
-        handoff: Option<HandoffState>,
-        groups: &[Members],
+        handoff: Option<HandoffFileContent>,
+        groups: &[NetworkFeedConfigs],
         keys: u64,
-        limits: &LoadLimits,
+        limits: &DecodingLimits,
         now: UnixMillis,
     ) -> RestartPlan {
         let Some(mut handoff) = handoff else {
@@ -171,19 +173,19 @@ impl RestartPlan {
                 is_complete: false,
             };
         };
-        let mut jobs: Vec<RestoreJob<'_>> = groups
+        let mut jobs: Vec<NetworkRestoreJob<'_>> = groups
             .iter()
             .map(|members| {
                 let handoff_network =
                     members.first().and_then(|first| handoff.take_network(&first.id));
-                RestoreJob { members, handoff: handoff_network, resumable: None }
+                NetworkRestoreJob { members, handoff: handoff_network, resumable: None }
             })
             .collect();
         for some in jobs.chunks_mut(CONCURRENT_LOADS_MAX) {
             thread::scope(|scope| {
                 let running: Vec<_> = some
                     .iter_mut()
-                    .map(|job| scope.spawn(|| job.run_restore(keys, limits)))
+                    .map(|job| scope.spawn(|| job.restore_or_log_reason(keys, limits)))
                     .collect();
                 for job in running {
                     if job.join().is_err() {
@@ -195,16 +197,17 @@ impl RestartPlan {
         let networks: Vec<Option<ResumableNetwork>> =
             jobs.into_iter().map(|job| job.resumable).collect();
         RestartPlan {
-            is_complete: handoff.network_count() == 0 && networks.iter().all(Option::is_some),
+            is_complete: handoff.remaining_network_count() == 0
+                && networks.iter().all(Option::is_some),
             networks,
-            rooms: handoff.take_rooms(),
+            rooms: handoff.take_channel_logs(),
             downtime: handoff.elapsed_since_write(now),
-            is_same_program_version: handoff.is_same_version(),
+            is_same_program_version: handoff.is_same_program_version(),
         }
     }
 
     /// Returns the epoch with which a network is resumed.
-    pub(super) fn epoch(&self, network: usize) -> Option<lineside_hub::Epoch> {
+    pub(super) fn epoch_of_network(&self, network: usize) -> Option<lineside_hub::Epoch> {
         Some(self.networks.get(network)?.as_ref()?.epoch)
     }
 
@@ -212,16 +215,21 @@ impl RestartPlan {
     pub(super) fn resume_network(&mut self, network: usize, writer: &mut NetworkWriter, hub: &Hub) {
         let resumable = self.networks.get_mut(network).and_then(Option::as_mut);
         if let Some(continued) = resumable.and_then(|resumable| resumable.continued.take()) {
-            writer.resume_network(continued);
+            writer.resume_earlier_state(continued);
             let network = writer.network();
-            hub.resume_group_at(network.group(), network.position());
-            let revision = network.position().offset;
+            hub.continue_group_sequence_at(network.room_group(), network.sequence_position());
+            let revision = network.sequence_position().offset;
             tracing::info!(network = %network.id(), revision, "the network has resumed");
         }
     }
 
     /// Restores a feed's status and last good bytes.
-    pub(super) fn restore_feed(&mut self, network: usize, number: usize, feed: &Feed) {
+    pub(super) fn restore_status_and_snapshot(
+        &mut self,
+        network: usize,
+        number: usize,
+        feed: &Feed,
+    ) {
         let resumable = self.networks.get_mut(network).and_then(Option::as_mut);
         if let Some(resumable_feed) =
             resumable.and_then(|resumable| resumable.feeds.get_mut(number))
@@ -234,12 +242,13 @@ impl RestartPlan {
     }
 
     /// Restores the logs of channels.
-    pub(super) fn restore_rooms(&mut self, hub: &Hub, channels: &ChannelStates) {
+    pub(super) fn restore_channel_logs(&mut self, hub: &Hub, channels: &NetworkChannelStates) {
         let rooms = std::mem::take(&mut self.rooms);
         let n_rooms = rooms.len();
         let is_matching =
-            rooms.into_iter().filter(|room| self.is_room_current(room, hub, channels));
-        let restored = is_matching.filter_map(|room| hub.restore_room(room, self.downtime).ok());
+            rooms.into_iter().filter(|room| self.is_channel_log_current(room, hub, channels));
+        let restored =
+            is_matching.filter_map(|room| hub.restore_room_log(room, self.downtime).ok());
         let n_restored = restored.filter(|restored| *restored).count();
         if n_rooms > 0 {
             tracing::info!(saved = n_rooms, restored = n_restored, "channel logs are restored");
@@ -247,7 +256,12 @@ impl RestartPlan {
     }
 
     /// Returns true if a log ends at the current state of its channel.
-    fn is_room_current(&self, room: &HandoffRoom, hub: &Hub, channels: &ChannelStates) -> bool {
+    fn is_channel_log_current(
+        &self,
+        room: &HandoffRoomLog,
+        hub: &Hub,
+        channels: &NetworkChannelStates,
+    ) -> bool {
         if hub.find_namespace(&room.channel).is_some() {
             return true;
         }
@@ -257,15 +271,15 @@ impl RestartPlan {
         }
         // Boards are derived from the schedule by the program; another version may have derived them differently.
         let is_board = key.kind == RoomKind::Stop as u8;
-        self.epoch(key.group as usize - 1) == Some(room.epoch)
+        self.epoch_of_network(key.group as usize - 1) == Some(room.epoch)
             && (self.is_same_program_version || !is_board)
     }
 }
 
-impl RestoreJob<'_> {
-    fn run_restore(&mut self, keys: u64, limits: &LoadLimits) {
+impl NetworkRestoreJob<'_> {
+    fn restore_or_log_reason(&mut self, keys: u64, limits: &DecodingLimits) {
         let Some(handoff) = self.handoff.take() else { return };
-        match prepare_network(self.members, handoff, keys, limits) {
+        match decode_handoff_network(self.members, handoff, keys, limits) {
             Ok(resumable) => self.resumable = Some(resumable),
             Err(reason) => {
                 let network = self.members.first().map(|first| first.id.to_string());
@@ -279,13 +293,13 @@ impl RestoreJob<'_> {
     }
 }
 
-fn prepare_network(
-    members: &Members,
+fn decode_handoff_network(
+    members: &NetworkFeedConfigs,
     mut handoff: HandoffNetwork,
     keys: u64,
-    limits: &LoadLimits,
+    limits: &DecodingLimits,
 ) -> Result<ResumableNetwork, &'static str> {
-    if members.iter().any(|config| is_replay(&config.url)) {
+    if members.iter().any(|config| is_replay_source(&config.url)) {
         return Err("a replay starts from the beginning");
     }
     let is_other = |(config, handoff_feed): (
@@ -303,15 +317,15 @@ fn prepare_network(
     for feed in &mut handoff.feeds {
         let snapshot = feed.snapshot.take().zip(feed.feed.snapshot.as_ref());
         let snapshot = snapshot
-            .map(|(bytes, snapshot_proto)| decode_snapshot(bytes, snapshot_proto))
+            .map(|(bytes, snapshot_proto)| snapshot_from_handoff(bytes, snapshot_proto))
             .transpose()?;
-        feeds.push(ResumableFeed { status: decode_status(&feed.feed), snapshot });
+        feeds.push(ResumableFeed { status: status_from_handoff(&feed.feed), snapshot });
     }
     let zip = feeds.first().and_then(|first| first.snapshot.as_ref());
     let dataset = match (handoff.network.dataset_at, zip, ids.first()) {
         (Some(at), Some(zip), Some(id)) => {
             let (id, bytes) = (id.clone(), zip.bytes.clone());
-            let dataset = Dataset::load_format(id, bytes, zip.format, UnixMillis(at), limits);
+            let dataset = Dataset::decode_schedule(id, bytes, zip.format, UnixMillis(at), limits);
             Some(Arc::new(dataset.map_err(|_| "its schedule cannot be read")?))
         }
         _ => None,
@@ -319,16 +333,16 @@ fn prepare_network(
     if let (Some(dataset), Some(first)) = (&dataset, feeds.first_mut()) {
         first.status.problems = Arc::clone(&dataset.problems);
     }
-    let continued = handoff.restore_network(&ids, dataset, keys)?;
+    let continued = handoff.restore_from_handoff(&ids, dataset, keys)?;
     Ok(ResumableNetwork { epoch: continued.epoch(), continued: Some(continued), feeds })
 }
 
-fn decode_snapshot(
+fn snapshot_from_handoff(
     bytes: Bytes,
     snapshot_proto: &schema::SnapshotProto,
-) -> Result<Snapshot, &'static str> {
-    Ok(Snapshot {
-        hash: Snapshot::hash_bytes(&bytes),
+) -> Result<FeedBodySnapshot, &'static str> {
+    Ok(FeedBodySnapshot {
+        hash: FeedBodySnapshot::hash_body(&bytes),
         format: Format::from_name(&snapshot_proto.format)
             .ok_or("a snapshot has an unknown format")?,
         content_type: snapshot_proto.content_type.clone(),
@@ -340,7 +354,7 @@ fn decode_snapshot(
 }
 
 /// Decodes a feed's status. Its counters start again with the process.
-fn decode_status(feed_proto: &schema::FeedProto) -> FeedStatus {
+fn status_from_handoff(feed_proto: &schema::FeedProto) -> FeedStatus {
     FeedStatus {
         state: FeedState::parse(&feed_proto.state).unwrap_or_default(),
         reason: feed_proto.reason.clone(),

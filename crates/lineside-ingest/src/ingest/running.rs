@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     catalog::{Feed, Network},
-    network_writer::{NetworkQueue, NetworkWriter, run_network},
+    network_writer::{NetworkQueue, NetworkWriter, run_network_task},
     poll::FeedPoller,
     rate_limit::RateLimitBucket,
     task_spawner::TaskSpawner,
@@ -40,7 +40,7 @@ pub(super) struct RunningNetwork {
 
 impl RunningNetwork {
     /// Starts the task of a network without feeds.
-    pub(super) fn spawn_network(
+    pub(super) fn spawn_network_task(
         writer: NetworkWriter,
         clock: &Arc<dyn Clock>,
         tasks: &TaskSpawner,
@@ -48,7 +48,7 @@ impl RunningNetwork {
         let network = Arc::clone(writer.network());
         let (queue, inputs) = NetworkQueue::new();
         let retire = tasks.stop.child_token();
-        let running = run_network(writer, inputs, Arc::clone(clock), retire.clone());
+        let running = run_network_task(writer, inputs, Arc::clone(clock), retire.clone());
         let ended = Arc::new(Mutex::new(None));
         let end = Arc::clone(&ended);
         let task = tasks.tracker.spawn(async move {

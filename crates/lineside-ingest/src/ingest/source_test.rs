@@ -14,20 +14,20 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::Ingest;
 use crate::{
-    dataset::{Dataset, LoadLimits},
+    dataset::{Dataset, DecodingLimits},
     feed_config::FeedConfig,
     fetch::{FetchOutcome, FetchedBody},
     fetch_failure::{FailureCode, FetchError, FetchFailure},
     limits::SOURCE_TEST_WAIT_MAX,
-    load_budget::estimate_load_bytes,
-    poll::{build_trial_request, decode_message, new_fetcher},
-    source::{SiriMode, SiriSource},
-    trip_identity::nonzero_seconds,
+    load_budget::estimate_schedule_load_memory,
+    poll::{build_source_test_request, decode_message, new_fetcher},
+    source::{SiriMode, SiriSourceSettings},
+    trip_identity::timestamp_if_nonzero,
 };
 
 /// The reply of a source and a summary of its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceTest {
+pub struct SourceTestResult {
     /// The HTTP status of the reply, if there was one.
     pub status: Option<u16>,
     /// The media type that the reply states.
@@ -68,30 +68,35 @@ impl Ingest {
     ///
     /// # Errors
     /// Returns an error if there was no usable reply.
-    pub async fn test_source(&self, config: FeedConfig) -> Result<SourceTest, SourceTestFailure> {
+    pub async fn test_source(
+        &self,
+        config: FeedConfig,
+    ) -> Result<SourceTestResult, SourceTestFailure> {
         let slot = Arc::clone(&self.shared.sources.test_slot).try_acquire_owned();
         let slot = slot.map_err(|_| SourceTestFailure::Busy)?;
         let clock = Arc::clone(&self.shared.clock);
-        let config = Arc::new(testable(config));
-        let (began, bucket) = (clock.monotonic(), self.shared.sources.bucket_for_feed(&config));
-        let reservation = bucket.reserve_from(began, began);
-        let wait = reservation.reserved_at().saturating_sub(began);
+        let config = Arc::new(with_request_mode(config));
+        let (began, bucket) =
+            (clock.monotonic(), self.shared.sources.rate_limit_bucket_for_feed(&config));
+        let reservation = bucket.reserve_request_time(began, began);
+        let wait = reservation.reserved_time().saturating_sub(began);
         if wait > SOURCE_TEST_WAIT_MAX {
             return Err(SourceTestFailure::RateLimited(wait));
         }
-        clock.sleep_until(reservation.reserved_at()).await;
+        clock.sleep_until(reservation.reserved_time()).await;
         let permit = reservation.wait_for_permit(Arc::clone(&clock)).await;
         let mut fetcher = new_fetcher(&config, &self.shared.sources);
         let requested_at = clock.monotonic();
-        let fetched =
-            fetcher.fetch_source(permit, build_trial_request(&config, clock.wall_time())).await;
+        let fetched = fetcher
+            .fetch_source(permit, build_source_test_request(&config, clock.wall_time()))
+            .await;
         let took = clock.monotonic().saturating_sub(requested_at);
         let failed = |failure: FetchError| {
             SourceTestFailure::Failed(Box::new(failure.into_fetch_failure(clock.wall_time())))
         };
         let body = match fetched.map_err(failed)? {
             FetchOutcome::Body(body) => body,
-            FetchOutcome::Empty(status) => return Ok(empty(&config, status, took)),
+            FetchOutcome::Empty(status) => return Ok(empty_reply_result(&config, status, took)),
             FetchOutcome::NotModified => {
                 return Err(failed(FetchError::new(
                     FailureCode::Empty,
@@ -102,27 +107,29 @@ impl Ingest {
         let (status, bytes) = (body.status, body.bytes.clone());
         let limits = Arc::clone(&self.shared.load_limits);
         let body_bytes = bytes.clone();
-        let estimate = tokio::task::spawn_blocking(move || estimate_load_bytes(&body_bytes)).await;
-        let _load = self.shared.loads.admit(estimate.unwrap_or(u64::MAX)).await;
+        let estimate =
+            tokio::task::spawn_blocking(move || estimate_schedule_load_memory(&body_bytes)).await;
+        let _load = self.shared.loads.wait_for_load_permit(estimate.unwrap_or(u64::MAX)).await;
         let result = read(&config, body, took, clock.wall_time(), slot, limits).await;
-        result.map_err(|failure| failed(failure.with_reply(status, bytes.len() as u64, None)))
+        result.map_err(|failure| failed(failure.with_response(status, bytes.len() as u64, None)))
     }
 }
 
 /// Returns the feed with request mode instead of subscription.
-fn testable(config: FeedConfig) -> FeedConfig {
+fn with_request_mode(config: FeedConfig) -> FeedConfig {
     let siri = config.siri.map(|siri| match siri.mode {
-        SiriMode::Subscribe => {
-            Arc::new(SiriSource { mode: SiriMode::Request, ..SiriSource::clone(&siri) })
-        }
+        SiriMode::Subscribe => Arc::new(SiriSourceSettings {
+            mode: SiriMode::Request,
+            ..SiriSourceSettings::clone(&siri)
+        }),
         _ => siri,
     });
     FeedConfig { siri, ..config }
 }
 
 /// Returns the result of an empty reply, which a realtime source may send.
-fn empty(config: &FeedConfig, status: u16, took: Duration) -> SourceTest {
-    SourceTest {
+fn empty_reply_result(config: &FeedConfig, status: u16, took: Duration) -> SourceTestResult {
+    SourceTestResult {
         status: Some(status),
         content_type: None,
         format: config.configured_format(),
@@ -140,12 +147,12 @@ async fn read(
     took: Duration,
     now: UnixMillis,
     slot: OwnedSemaphorePermit,
-    limits: Arc<LoadLimits>,
-) -> Result<SourceTest, FetchError> {
+    limits: Arc<DecodingLimits>,
+) -> Result<SourceTestResult, FetchError> {
     let FetchedBody { bytes, content_type, status, .. } = body;
     let is_converted = config.converter.is_some();
     let format = detect_body_format(config, &bytes)?;
-    let mut test = SourceTest {
+    let mut test = SourceTestResult {
         status,
         content_type,
         format,
@@ -162,8 +169,8 @@ async fn read(
             let (message, problems) =
                 decode_message(bytes, limits.gtfs_rt_limits(config.max_bytes)).await?;
             test.data_time =
-                nonzero_seconds(message.header.timestamp).map(UnixMillis::from_seconds);
-            test.contents = count_entities(&message);
+                timestamp_if_nonzero(message.header.timestamp).map(UnixMillis::from_seconds);
+            test.contents = count_gtfs_rt_entities(&message);
             test.problems = problems.total_count();
         }
         Some(format @ (Format::Gtfs | Format::Netex | Format::Siri | Format::Gbfs)) => {
@@ -171,10 +178,10 @@ async fn read(
             let decode = move || {
                 let _slot = slot;
                 match format {
-                    Format::Siri => count_siri_contents(&bytes, &limits.siri_limits(max_bytes)),
-                    Format::Gbfs => count_files(&bytes),
-                    _ => Dataset::load_format(id, bytes, format, now, &limits)
-                        .map(|it| count_schedule(&it)),
+                    Format::Siri => count_siri_elements(&bytes, &limits.siri_limits(max_bytes)),
+                    Format::Gbfs => count_gbfs_files(&bytes),
+                    _ => Dataset::decode_schedule(id, bytes, format, now, &limits)
+                        .map(|it| count_routes_stops_trips(&it)),
                 }
             };
             let decoded = tokio::task::spawn_blocking(decode).await.map_err(|_| {
@@ -205,9 +212,9 @@ fn detect_body_format(config: &FeedConfig, bytes: &Bytes) -> Result<Option<Forma
     Ok(config.configured_format().or_else(|| sniff_format(bytes)))
 }
 
-type ContentCounts = (Vec<(&'static str, u64)>, u64);
+type CountsAndProblemCount = (Vec<(&'static str, u64)>, u64);
 
-fn count_entities(message: &SplitFeedMessage) -> Vec<(&'static str, u64)> {
+fn count_gtfs_rt_entities(message: &SplitFeedMessage) -> Vec<(&'static str, u64)> {
     let kinds = [
         ("trip updates", EntityPayloadKinds::TRIP_UPDATE),
         ("vehicles", EntityPayloadKinds::VEHICLE),
@@ -219,7 +226,7 @@ fn count_entities(message: &SplitFeedMessage) -> Vec<(&'static str, u64)> {
     kinds.map(|(name, payload)| (name, count(payload))).to_vec()
 }
 
-fn count_schedule(dataset: &Dataset) -> ContentCounts {
+fn count_routes_stops_trips(dataset: &Dataset) -> CountsAndProblemCount {
     let timetable = &dataset.timetable;
     let contents = vec![
         ("routes", timetable.routes().len() as u64),
@@ -229,10 +236,10 @@ fn count_schedule(dataset: &Dataset) -> ContentCounts {
     (contents, dataset.problems.total_count())
 }
 
-fn count_siri_contents(
+fn count_siri_elements(
     bytes: &Bytes,
     limits: &siri::MessageLimits,
-) -> Result<ContentCounts, lineside_formats::Error> {
+) -> Result<CountsAndProblemCount, lineside_formats::Error> {
     let (message, problems) = siri::decode_siri_message(bytes, &TimeZone::UTC, limits)?;
     let (mut journeys, mut vehicles, mut visits, mut situations) = (0, 0, 0, 0);
     for delivery in message.service_deliveries() {
@@ -254,7 +261,7 @@ fn count_siri_contents(
     Ok((counts.map(|(name, n)| (name, n as u64)).to_vec(), problems.total_count()))
 }
 
-fn count_files(bytes: &Bytes) -> Result<ContentCounts, lineside_formats::Error> {
+fn count_gbfs_files(bytes: &Bytes) -> Result<CountsAndProblemCount, lineside_formats::Error> {
     let (discovery, problems) =
         lineside_gbfs::decode_discovery_file(bytes, &lineside_gbfs::DiscoveryLimits::default())?;
     Ok((vec![("files", discovery.entries.len() as u64)], problems.total_count()))
@@ -288,8 +295,9 @@ mod tests {
 
     #[test]
     fn a_subscription_is_tested_by_a_request() {
-        let siri = SiriSource { mode: SiriMode::Subscribe, ..SiriSource::default() };
+        let siri =
+            SiriSourceSettings { mode: SiriMode::Subscribe, ..SiriSourceSettings::default() };
         let feed = FeedConfig { siri: Some(Arc::new(siri)), ..config(Some(Format::Siri)) };
-        assert_eq!(testable(feed).siri.unwrap().mode, SiriMode::Request);
+        assert_eq!(with_request_mode(feed).siri.unwrap().mode, SiriMode::Request);
     }
 }

@@ -17,21 +17,21 @@ use lineside_formats::{
 use smol_str::SmolStr;
 
 use self::{
-    entity_slot::{EntitySlot, SlotItems},
-    system_records::SystemRecords,
+    entity_slot::{EntitySlot, RecordNumbers},
+    system_records::GbfsSystemRecords,
 };
 use crate::{
     change::RecordChange,
     feed_id::FeedId,
-    hashing::{HashSeed, TextMap},
+    hashing::{SeededHashBuilder, TextHashMap},
     limits::{RECORD_BYTES_MAX, RECORDS_MAX},
-    network_state::table::{FeedTables, RecordTable},
+    network_state::table::{FeedRecordTables, RecordTable},
     normalize::{
-        NormalizeContext, RecordDraft, SystemFile, draft_records, join_alert, join_trip_update,
-        join_vehicle, supersedes_record,
+        GbfsFileRecords, NormalizeContext, RecordDraft, alert_timetable_join, can_replace_record,
+        entity_to_record_drafts, trip_update_timetable_join, vehicle_timetable_join,
     },
     record::{Record, RecordBody, RecordKind, RemovalReason},
-    trip_links::TripLinks,
+    trip_links::TripRecordIndex,
 };
 
 /// Entities are grouped by content; an id may occur once per group, because combined feeds reuse their ids.
@@ -40,7 +40,7 @@ const VEHICLES: usize = 1;
 
 /// A record and its state in the current poll.
 #[derive(Debug)]
-struct RecordItem {
+struct TableRecord {
     record: Arc<Record>,
     seen_poll: u32,
     /// The index of its change in the poll `changed_in`.
@@ -54,22 +54,22 @@ pub(crate) struct EntityTable {
     feed: FeedId,
     number: u16,
     poll: u32,
-    entities: [TextMap<SmolStr, EntitySlot>; GROUPS],
-    by_key: [TextMap<SmolStr, u32>; 3],
-    items: Vec<Option<RecordItem>>,
+    entities: [TextHashMap<SmolStr, EntitySlot>; GROUPS],
+    by_key: [TextHashMap<SmolStr, u32>; 3],
+    items: Vec<Option<TableRecord>>,
     free: Vec<u32>,
     others: BTreeMap<SmolStr, (u64, Bytes)>,
     dirty: [bool; 3],
     has_dirty_others: bool,
-    system: SystemRecords,
+    system: GbfsSystemRecords,
     pub(crate) message_time: i64,
 }
 
-pub(crate) struct PollContext<'a> {
+pub(crate) struct MessageApplyContext<'a> {
     pub(crate) context: NormalizeContext<'a>,
     /// The present of the data, in Unix seconds.
     pub(crate) now: i64,
-    pub(crate) links: &'a mut TripLinks,
+    pub(crate) links: &'a mut TripRecordIndex,
     pub(crate) changes: &'a mut Vec<RecordChange>,
     pub(crate) problems: &'a mut Problems,
     /// The number of decoded entities.
@@ -79,25 +79,29 @@ pub(crate) struct PollContext<'a> {
 }
 
 impl EntityTable {
-    pub(crate) fn new(feed: FeedId, number: u16, seed: HashSeed) -> EntityTable {
+    pub(crate) fn new(feed: FeedId, number: u16, seed: SeededHashBuilder) -> EntityTable {
         EntityTable {
             feed,
             number,
             poll: 0,
-            entities: std::array::from_fn(|_| TextMap::with_hasher(seed)),
-            by_key: std::array::from_fn(|_| TextMap::with_hasher(seed)),
+            entities: std::array::from_fn(|_| TextHashMap::with_hasher(seed)),
+            by_key: std::array::from_fn(|_| TextHashMap::with_hasher(seed)),
             items: Vec::new(),
             free: Vec::new(),
             others: BTreeMap::new(),
             dirty: [false; 3],
             has_dirty_others: false,
-            system: SystemRecords::default(),
+            system: GbfsSystemRecords::default(),
             message_time: 0,
         }
     }
 
     /// Applies a message to the current state.
-    pub(crate) fn apply_message(&mut self, message: &SplitFeedMessage, poll: &mut PollContext<'_>) {
+    pub(crate) fn apply_message(
+        &mut self,
+        message: &SplitFeedMessage,
+        poll: &mut MessageApplyContext<'_>,
+    ) {
         self.poll = self.poll.wrapping_add(1);
         self.message_time = poll.context.message_time;
         let differential = message.is_differential();
@@ -117,27 +121,28 @@ impl EntityTable {
                 continue;
             };
             seen[group] += 1;
-            if self.is_entity_unchanged(group, raw, poll.problems) {
+            if self.mark_seen_if_unchanged(group, raw, poll.problems) {
                 continue;
             }
             if group == VEHICLES {
                 vehicles.push(raw);
             } else {
-                self.apply_entity(group, raw, differential, poll);
+                self.decode_and_apply_entity(group, raw, differential, poll);
             }
         }
         for raw in vehicles {
-            self.apply_entity(VEHICLES, raw, differential, poll);
+            self.decode_and_apply_entity(VEHICLES, raw, differential, poll);
         }
         // A message without any readable entity removes nothing.
         let is_fault = |(file, _, _): (&str, _, _)| file == "entity";
-        let is_nothing_new = others.is_empty() && self.record_count() > 0 && !self.has_seen_any();
+        let is_nothing_new =
+            others.is_empty() && self.record_count() > 0 && !self.has_record_in_poll();
         poll.is_refused =
             !differential && is_nothing_new && poll.problems.problem_counts().any(is_fault);
         if poll.is_refused {
             return;
         }
-        self.apply_others(others, differential);
+        self.apply_recordless_entities(others, differential);
         if !differential {
             self.remove_unseen_entities(seen, poll);
         }
@@ -147,26 +152,30 @@ impl EntityTable {
     pub(crate) fn clear(
         &mut self,
         why: RemovalReason,
-        links: &mut TripLinks,
+        links: &mut TripRecordIndex,
         changes: &mut Vec<RecordChange>,
     ) {
         for item in 0..self.items.len() as u32 {
-            self.remove_item(item, why, links, changes);
+            self.remove_record(item, why, links, changes);
         }
-        self.entities.iter_mut().for_each(TextMap::clear);
+        self.entities.iter_mut().for_each(TextHashMap::clear);
         self.has_dirty_others |= !self.others.is_empty();
         self.others.clear();
         self.system.clear(why, changes);
     }
 
     /// Applies a file of a GBFS system.
-    pub(crate) fn apply_system_file(&mut self, file: SystemFile, changes: &mut Vec<RecordChange>) {
-        self.system.apply_system_file(&self.feed, file, changes);
+    pub(crate) fn apply_gbfs_file(
+        &mut self,
+        file: GbfsFileRecords,
+        changes: &mut Vec<RecordChange>,
+    ) {
+        self.system.apply_gbfs_file(&self.feed, file, changes);
     }
 
     /// Takes over the stations and vehicles of another writer.
-    pub(crate) fn inherit_system_records(&mut self, other: &EntityTable) {
-        self.system = other.system.to_inherited();
+    pub(crate) fn inherit_gbfs_records(&mut self, other: &EntityTable) {
+        self.system = other.system.to_copy_for_other_writer();
     }
 
     /// Joins a vehicle again after the trip update of its run has changed.
@@ -174,12 +183,12 @@ impl EntityTable {
         &mut self,
         item: u32,
         context: NormalizeContext<'_>,
-        links: &TripLinks,
+        links: &TripRecordIndex,
         changes: &mut Vec<RecordChange>,
     ) {
         let Some(item) = self.items.get_mut(item as usize).and_then(Option::as_mut) else { return };
         let Some(vehicle) = item.record.vehicle() else { return };
-        let join = join_vehicle(vehicle, links.find_update(vehicle), context);
+        let join = vehicle_timetable_join(vehicle, links.find_update_of_vehicle(vehicle), context);
         if join == item.record.join {
             return;
         }
@@ -187,12 +196,16 @@ impl EntityTable {
         let new =
             Record::new(old.feed.clone(), old.id.clone(), old.raw.clone(), old.body.clone(), join);
         let old = std::mem::replace(&mut item.record, Arc::new(new));
-        changes.push(RecordChange::upsert(Some(old), Arc::clone(&item.record)));
+        changes.push(RecordChange::new_upsert(Some(old), Arc::clone(&item.record)));
         self.dirty[RecordKind::Vehicle as usize] = true;
     }
 
     /// Joins all vehicles again; the caller compares the tables.
-    pub(crate) fn rejoin_vehicles(&mut self, context: NormalizeContext<'_>, links: &TripLinks) {
+    pub(crate) fn rejoin_vehicles(
+        &mut self,
+        context: NormalizeContext<'_>,
+        links: &TripRecordIndex,
+    ) {
         let mut changes = Vec::new();
         for item in 0..self.items.len() as u32 {
             self.rejoin_vehicle(item, context, links, &mut changes);
@@ -200,12 +213,12 @@ impl EntityTable {
     }
 
     /// Returns true if the tables or the other entities changed since they were last built.
-    pub(crate) fn is_dirty(&self) -> bool {
-        self.has_dirty_others || self.dirty.contains(&true) || self.system.is_dirty()
+    pub(crate) fn has_unbuilt_changes(&self) -> bool {
+        self.has_dirty_others || self.dirty.contains(&true) || self.system.has_unbuilt_changes()
     }
 
     /// Iterates over each known entity once, to decode all of them again.
-    pub(crate) fn raw_entities(&self) -> impl Iterator<Item = &Bytes> {
+    pub(crate) fn distinct_raw_entities(&self) -> impl Iterator<Item = &Bytes> {
         let mut last: Option<*const u8> = None;
         let records = self.items.iter().flatten().map(|item| &item.record.raw);
         let once = records.filter(move |raw| {
@@ -215,18 +228,18 @@ impl EntityTable {
         once.chain(self.others.values().map(|(_, raw)| raw))
     }
 
-    fn has_seen_any(&self) -> bool {
+    fn has_record_in_poll(&self) -> bool {
         self.items.iter().flatten().any(|item| item.seen_poll == self.poll)
     }
 
     pub(crate) fn record_count(&self) -> usize {
-        self.by_key.iter().map(TextMap::len).sum()
+        self.by_key.iter().map(TextHashMap::len).sum()
     }
 
     /// Builds the tables after a poll; unchanged ones are shared with `known`.
-    pub(crate) fn build_tables(&mut self, known: &FeedTables) -> FeedTables {
+    pub(crate) fn build_changed_tables(&mut self, known: &FeedRecordTables) -> FeedRecordTables {
         let [stations, rental_vehicles] =
-            self.system.build_tables([&known.stations, &known.rental_vehicles]);
+            self.system.build_changed_tables([&known.stations, &known.rental_vehicles]);
         let mut table = |kind: RecordKind, known: &Arc<RecordTable>| {
             if std::mem::take(&mut self.dirty[kind as usize]) {
                 let records = self.items.iter().flatten().map(|item| &item.record);
@@ -235,7 +248,7 @@ impl EntityTable {
                 Arc::clone(known)
             }
         };
-        FeedTables {
+        FeedRecordTables {
             vehicles: table(RecordKind::Vehicle, &known.vehicles),
             trip_updates: table(RecordKind::TripUpdate, &known.trip_updates),
             alerts: table(RecordKind::Alert, &known.alerts),
@@ -245,13 +258,13 @@ impl EntityTable {
     }
 
     /// Returns the entities without records (shapes, stops, detours) if they changed.
-    pub(crate) fn take_changed_others(&mut self) -> Option<Arc<[Bytes]>> {
+    pub(crate) fn take_changed_recordless_entities(&mut self) -> Option<Arc<[Bytes]>> {
         std::mem::take(&mut self.has_dirty_others)
             .then(|| self.others.values().map(|(_, raw)| raw.clone()).collect())
     }
 
     /// Returns true if the entity is unchanged; then its items are marked as seen.
-    fn is_entity_unchanged(
+    fn mark_seen_if_unchanged(
         &mut self,
         group: usize,
         raw: &EncodedEntity,
@@ -260,15 +273,17 @@ impl EntityTable {
         let Some(slot) = self.entities[group].get_mut(raw.entity_id()) else { return false };
         // If another entity of the message has the same record, both must be decoded.
         let is_twice = slot.seen == self.poll
-            || slot.items.items().iter().any(|&item| match self.items.get(item as usize) {
-                Some(Some(item)) => item.seen_poll == self.poll,
-                _ => false,
+            || slot.items.record_numbers().iter().any(|&item| {
+                match self.items.get(item as usize) {
+                    Some(Some(item)) => item.seen_poll == self.poll,
+                    _ => false,
+                }
             });
         if slot.hash != raw.hash || is_twice {
             return false;
         }
         slot.seen = self.poll;
-        for &item in slot.items.items() {
+        for &item in slot.items.record_numbers() {
             if let Some(Some(item)) = self.items.get_mut(item as usize) {
                 item.seen_poll = self.poll;
             }
@@ -279,24 +294,24 @@ impl EntityTable {
         true
     }
 
-    fn apply_entity(
+    fn decode_and_apply_entity(
         &mut self,
         group: usize,
         raw: &EncodedEntity,
         differential: bool,
-        poll: &mut PollContext<'_>,
+        poll: &mut MessageApplyContext<'_>,
     ) {
         poll.decoded += 1;
-        let mut items = SlotItems::Nothing;
+        let mut items = RecordNumbers::Nothing;
         let mut fault = None;
         match raw.decode_entity() {
             Err(problem) => fault = Some(problem),
             Ok(entity) => {
                 // A slice would keep the whole body alive for one entity.
                 let bytes = Bytes::copy_from_slice(&raw.bytes);
-                for mut draft in draft_records(entity, poll.context) {
+                for mut draft in entity_to_record_drafts(entity, poll.context) {
                     let lost = draft.fault.take();
-                    let (item, problem) = self.apply_draft(draft, &bytes, raw.number, poll);
+                    let (item, problem) = self.apply_record_draft(draft, &bytes, raw.number, poll);
                     if let Some(item) = item {
                         items.push(item);
                     }
@@ -319,28 +334,28 @@ impl EntityTable {
         };
         // A full message removes unseen records at its end; a partial one must remove those missing in the entity.
         if let Some(before) = before.filter(|_| differential) {
-            for &item in before.items.items() {
-                self.remove_unless_seen(item, poll);
+            for &item in before.items.record_numbers() {
+                self.remove_record_unless_seen(item, poll);
             }
         }
     }
 
     /// Applies a draft. Returns the entity's item and any problem.
-    fn apply_draft(
+    fn apply_record_draft(
         &mut self,
         draft: RecordDraft,
         raw: &Bytes,
         number: u32,
-        poll: &mut PollContext<'_>,
+        poll: &mut MessageApplyContext<'_>,
     ) -> (Option<u32>, Option<Problem>) {
         let kind = draft.record_kind();
         let known = self.by_key[kind as usize].get(&draft.id).copied();
         let now = self.poll;
-        if let Some(item) = known.and_then(|item| self.find_item_mut(item)) {
+        if let Some(item) = known.and_then(|item| self.find_table_record_mut(item)) {
             if item.seen_poll == now {
                 poll.problems.push(duplicate_problem(kind, &draft.id).with_line(number.into()));
             }
-            if !supersedes_record(&item.record, &draft.body, poll.now) {
+            if !can_replace_record(&item.record, &draft.body, poll.now) {
                 let detail = "is older than the known position of the vehicle";
                 let older = Problem::new("entity", "vehicle_timestamp_decreased", detail);
                 let is_twice = std::mem::replace(&mut item.seen_poll, now) == now;
@@ -348,29 +363,31 @@ impl EntityTable {
             }
         }
         let join = match &draft.body {
-            RecordBody::Vehicle(vehicle) => {
-                join_vehicle(vehicle, poll.links.find_update(vehicle), poll.context)
-            }
-            RecordBody::TripUpdate(update) => join_trip_update(update, poll.context),
-            _ => join_alert(),
+            RecordBody::Vehicle(vehicle) => vehicle_timetable_join(
+                vehicle,
+                poll.links.find_update_of_vehicle(vehicle),
+                poll.context,
+            ),
+            RecordBody::TripUpdate(update) => trip_update_timetable_join(update, poll.context),
+            _ => alert_timetable_join(),
         };
         let record = Record::new(self.feed.clone(), draft.id, raw.clone(), draft.body, join);
-        if record.bytes_max() > RECORD_BYTES_MAX {
-            let detail = format!("is too large: up to {} bytes", record.bytes_max());
+        if record.upsert_json_bytes_max() > RECORD_BYTES_MAX {
+            let detail = format!("is too large: up to {} bytes", record.upsert_json_bytes_max());
             return (None, Some(Problem::new("entity", "record_too_large", detail)));
         }
         if known.is_none() && self.record_count() >= RECORDS_MAX {
             let detail = format!("the feed already has {RECORDS_MAX} records");
             return (None, Some(Problem::new("entity", "too_many_records", detail)));
         }
-        (Some(self.put_record(known, Arc::new(record), poll)), None)
+        (Some(self.insert_or_replace_record(known, Arc::new(record), poll)), None)
     }
 
-    fn put_record(
+    fn insert_or_replace_record(
         &mut self,
         known: Option<u32>,
         record: Arc<Record>,
-        poll: &mut PollContext<'_>,
+        poll: &mut MessageApplyContext<'_>,
     ) -> u32 {
         let now = self.poll;
         let kind = record.kind as usize;
@@ -381,13 +398,13 @@ impl EntityTable {
             return number;
         };
         item.seen_poll = now;
-        let same = item.record.content_eq(&record);
+        let same = item.record.has_same_content(&record);
         if same && item.record.raw == record.raw {
             return number;
         }
         self.dirty[kind] = true;
         let old = std::mem::replace(&mut item.record, Arc::clone(&record));
-        poll.links.replace(&old, &record, (self.number, number));
+        poll.links.replace_record(&old, &record, (self.number, number));
         // The same content in other bytes is stored for exports, but is no change.
         if same {
             return number;
@@ -399,15 +416,15 @@ impl EntityTable {
         } else {
             item.changed_in = now;
             item.change = poll.changes.len();
-            poll.changes.push(RecordChange::upsert(Some(old), record));
+            poll.changes.push(RecordChange::new_upsert(Some(old), record));
         }
         number
     }
 
-    fn insert_record(&mut self, record: Arc<Record>, poll: &mut PollContext<'_>) -> u32 {
+    fn insert_record(&mut self, record: Arc<Record>, poll: &mut MessageApplyContext<'_>) -> u32 {
         let kind = record.kind as usize;
         self.dirty[kind] = true;
-        let item = RecordItem {
+        let item = TableRecord {
             record: Arc::clone(&record),
             seen_poll: self.poll,
             change: poll.changes.len(),
@@ -425,15 +442,15 @@ impl EntityTable {
         };
         self.by_key[kind].insert(record.id.clone(), number);
         poll.links.insert(&record, (self.number, number));
-        poll.changes.push(RecordChange::upsert(None, record));
+        poll.changes.push(RecordChange::new_upsert(None, record));
         number
     }
 
-    fn remove_item(
+    fn remove_record(
         &mut self,
         number: u32,
         why: RemovalReason,
-        links: &mut TripLinks,
+        links: &mut TripRecordIndex,
         changes: &mut Vec<RecordChange>,
     ) {
         let Some(item) = self.items.get_mut(number as usize).and_then(Option::take) else { return };
@@ -442,17 +459,21 @@ impl EntityTable {
         self.dirty[kind] = true;
         self.by_key[kind].remove(&item.record.id);
         links.remove(&item.record, (self.number, number));
-        changes.push(RecordChange::removal(item.record, why));
+        changes.push(RecordChange::new_removal(item.record, why));
     }
 
-    fn remove_unless_seen(&mut self, number: u32, poll: &mut PollContext<'_>) {
-        if self.find_item(number).is_some_and(|item| item.seen_poll != self.poll) {
-            self.remove_item(number, RemovalReason::Gone, poll.links, poll.changes);
+    fn remove_record_unless_seen(&mut self, number: u32, poll: &mut MessageApplyContext<'_>) {
+        if self.find_table_record(number).is_some_and(|item| item.seen_poll != self.poll) {
+            self.remove_record(number, RemovalReason::Gone, poll.links, poll.changes);
         }
     }
 
     /// Removes entities and records that a full message does not contain.
-    fn remove_unseen_entities(&mut self, seen: [usize; GROUPS], poll: &mut PollContext<'_>) {
+    fn remove_unseen_entities(
+        &mut self,
+        seen: [usize; GROUPS],
+        poll: &mut MessageApplyContext<'_>,
+    ) {
         let now = self.poll;
         for (entities, seen) in self.entities.iter_mut().zip(seen) {
             if entities.len() != seen {
@@ -460,21 +481,25 @@ impl EntityTable {
             }
         }
         for number in 0..self.items.len() as u32 {
-            self.remove_unless_seen(number, poll);
+            self.remove_record_unless_seen(number, poll);
         }
     }
 
-    fn delete_entity(&mut self, id: &str, poll: &mut PollContext<'_>) {
+    fn delete_entity(&mut self, id: &str, poll: &mut MessageApplyContext<'_>) {
         for group in 0..GROUPS {
             let Some(slot) = self.entities[group].remove(id) else { continue };
-            for &item in slot.items.items() {
-                self.remove_item(item, RemovalReason::Gone, poll.links, poll.changes);
+            for &item in slot.items.record_numbers() {
+                self.remove_record(item, RemovalReason::Gone, poll.links, poll.changes);
             }
         }
         self.has_dirty_others |= self.others.remove(id).is_some();
     }
 
-    fn apply_others(&mut self, others: BTreeMap<SmolStr, &EncodedEntity>, differential: bool) {
+    fn apply_recordless_entities(
+        &mut self,
+        others: BTreeMap<SmolStr, &EncodedEntity>,
+        differential: bool,
+    ) {
         let same = |known: &BTreeMap<SmolStr, (u64, Bytes)>| {
             others.iter().all(|(id, raw)| known.get(id).is_some_and(|(hash, _)| *hash == raw.hash))
         };
@@ -491,11 +516,11 @@ impl EntityTable {
             .extend(copied.map(|(id, raw)| (id, (raw.hash, Bytes::copy_from_slice(&raw.bytes)))));
     }
 
-    fn find_item(&self, number: u32) -> Option<&RecordItem> {
+    fn find_table_record(&self, number: u32) -> Option<&TableRecord> {
         self.items.get(number as usize)?.as_ref()
     }
 
-    fn find_item_mut(&mut self, number: u32) -> Option<&mut RecordItem> {
+    fn find_table_record_mut(&mut self, number: u32) -> Option<&mut TableRecord> {
         self.items.get_mut(number as usize)?.as_mut()
     }
 }

@@ -6,6 +6,6 @@ mod entity_table;
 mod task;
 mod writer;
 
-pub(crate) use self::task::{NetworkGone, NetworkInput, NetworkQueue, run_network};
-pub(crate) use self::writer::InheritedNetwork;
+pub(crate) use self::task::{NetworkInput, NetworkQueue, NetworkTaskEnded, run_network_task};
+pub(crate) use self::writer::InheritedNetworkData;
 pub use self::writer::{ApplyOutcome, NetworkWriter, ResumedNetwork};

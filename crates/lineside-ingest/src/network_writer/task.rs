@@ -18,8 +18,8 @@ use crate::{
     fetch_failure::FetchError,
     limits::{BOARD_CHECK_INTERVAL, INPUTS_MAX},
     network_writer::NetworkWriter,
-    normalize::SystemFile,
-    record::FeedRecord,
+    normalize::GbfsFileRecords,
+    record::FeedStatusRecord,
     status::{FeedStatus, HealthRules},
 };
 
@@ -34,22 +34,22 @@ pub(crate) struct NetworkQueue {
 }
 
 /// The inputs of a network's writer, in order for each feed.
-pub(crate) type Inputs = mpsc::Receiver<NetworkInput>;
+pub(crate) type NetworkInputReceiver = mpsc::Receiver<NetworkInput>;
 
 /// The network's task has ended or is ending.
 #[derive(Debug)]
-pub(crate) struct NetworkGone;
+pub(crate) struct NetworkTaskEnded;
 
 impl NetworkQueue {
     /// Creates the queue and its receiver. Each feed has a clone: the inputs of one feed stay in order.
-    pub(crate) fn new() -> (NetworkQueue, Inputs) {
+    pub(crate) fn new() -> (NetworkQueue, NetworkInputReceiver) {
         let (inputs, receiver) = mpsc::channel(INPUTS_MAX);
         (NetworkQueue { inputs }, receiver)
     }
 
     /// Sends `input` as soon as there is space. Cancel safety: an input that was not sent is dropped.
-    pub(crate) async fn send_input(&self, input: NetworkInput) -> Result<(), NetworkGone> {
-        self.inputs.send(input).await.map_err(|_| NetworkGone)
+    pub(crate) async fn send_input(&self, input: NetworkInput) -> Result<(), NetworkTaskEnded> {
+        self.inputs.send(input).await.map_err(|_| NetworkTaskEnded)
     }
 }
 
@@ -73,24 +73,24 @@ pub(crate) enum NetworkInput {
     Dataset {
         number: usize,
         dataset: Arc<Dataset>,
-        record: FeedRecord,
+        record: FeedStatusRecord,
         now: UnixMillis,
         reply: oneshot::Sender<()>,
     },
     /// A file of a GBFS system.
-    File { number: usize, file: SystemFile, now: UnixMillis },
+    File { number: usize, file: GbfsFileRecords, now: UnixMillis },
     /// A change of a feed's status.
-    Status { number: usize, record: FeedRecord, now: UnixMillis },
+    Status { number: usize, record: FeedStatusRecord, now: UnixMillis },
     /// The data of a feed have expired.
-    Expire { number: usize, record: FeedRecord, now: UnixMillis },
+    Expire { number: usize, record: FeedStatusRecord, now: UnixMillis },
     /// The data of a feed are of another format than the next ones.
     Clear { number: usize, now: UnixMillis },
 }
 
 /// Runs a network until `stop` and returns its writer; `None` if the runtime's shutdown lost it.
-pub(crate) async fn run_network(
+pub(crate) async fn run_network_task(
     writer: NetworkWriter,
-    mut inputs: Inputs,
+    mut inputs: NetworkInputReceiver,
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
 ) -> Option<NetworkWriter> {
@@ -102,9 +102,9 @@ pub(crate) async fn run_network(
             // Cancel safe: an input that was not returned is still in the queue.
             input = inputs.recv() => match input {
                 Some(input) => Box::new(move |writer| {
-                    apply_input(writer, input);
+                    apply_network_input(writer, input);
                     // If inputs arrive faster than the interval below, boards advance only here.
-                    writer.advance_boards();
+                    writer.advance_boards_if_due();
                 }),
                 None => return Some(writer),
             },
@@ -112,10 +112,11 @@ pub(crate) async fn run_network(
                 if !writer.is_board_advance_due() {
                     continue;
                 }
-                Box::new(|writer| { writer.advance_boards(); })
+                Box::new(|writer| { writer.advance_boards_if_due(); })
             }
         };
-        match tokio::task::spawn_blocking(move || run_guarded(writer, work)).await {
+        match tokio::task::spawn_blocking(move || run_on_writer_catching_panic(writer, work)).await
+        {
             Ok(back) => writer = back,
             // The runtime is shutting down.
             Err(_) => return None,
@@ -124,19 +125,19 @@ pub(crate) async fn run_network(
 }
 
 /// Runs work on the writer. A panic must not end the network: it restarts empty, and the error is logged.
-fn run_guarded(
+fn run_on_writer_catching_panic(
     mut writer: NetworkWriter,
     work: Box<dyn FnOnce(&mut NetworkWriter) + Send>,
 ) -> NetworkWriter {
     let network = Arc::clone(writer.network());
     if catch_unwind(AssertUnwindSafe(|| work(&mut writer))).is_err() {
         tracing::error!(network = %network.id(), "the network's writer panicked and starts empty");
-        writer.reset_network();
+        writer.clear_all_but_schedule();
     }
     writer
 }
 
-fn apply_input(writer: &mut NetworkWriter, input: NetworkInput) {
+fn apply_network_input(writer: &mut NetworkWriter, input: NetworkInput) {
     match input {
         NetworkInput::Message {
             number,
@@ -149,11 +150,12 @@ fn apply_input(writer: &mut NetworkWriter, input: NetworkInput) {
             reply,
         } => {
             let mut status = *status;
-            let applied = writer.apply_message(number, &message, problems, now, |n_records| {
-                status.entities = n_records as u64;
-                status.update_state(now, data_now, &rules);
-                Some(FeedRecord::from_status(&status))
-            });
+            let applied =
+                writer.apply_decoded_message(number, &message, problems, now, |n_records| {
+                    status.entities = n_records as u64;
+                    status.update_state(now, data_now, &rules);
+                    Some(FeedStatusRecord::from_status(&status))
+                });
             let result = if applied.is_refused {
                 Err(FetchError::from_entity_problems(&applied.problems))
             } else {
@@ -164,15 +166,17 @@ fn apply_input(writer: &mut NetworkWriter, input: NetworkInput) {
             let _ = reply.send(result);
         }
         NetworkInput::Dataset { number, dataset, record, now, reply } => {
-            writer.apply_feed_dataset(Some((number, record)), dataset, now);
+            writer.apply_dataset_with_status(Some((number, record)), dataset, now);
             let _ = reply.send(());
         }
-        NetworkInput::File { number, file, now } => writer.apply_system_file(number, file, now),
+        NetworkInput::File { number, file, now } => writer.apply_gbfs_file(number, file, now),
         NetworkInput::Status { number, record, now } => {
-            writer.apply_feed_record(number, record, now)
+            writer.publish_feed_status(number, record, now)
         }
-        NetworkInput::Expire { number, record, now } => writer.expire_feed(number, record, now),
-        NetworkInput::Clear { number, now } => writer.clear_feed(number, now),
+        NetworkInput::Expire { number, record, now } => {
+            writer.remove_expired_records(number, record, now)
+        }
+        NetworkInput::Clear { number, now } => writer.remove_feed_data(number, now),
     }
 }
 
@@ -202,10 +206,10 @@ mod tests {
         writer
     }
 
-    fn record_number(n: u64) -> FeedRecord {
+    fn record_number(n: u64) -> FeedStatusRecord {
         let reason = format!("poll {n}");
         let since = UnixMillis(0);
-        FeedRecord {
+        FeedStatusRecord {
             state: FeedState::Ok,
             reason,
             since,
@@ -222,7 +226,7 @@ mod tests {
         let network = Arc::clone(writer.network());
         let (queue, inputs) = NetworkQueue::new();
         let stop = CancellationToken::new();
-        let task = tokio::spawn(run_network(writer, inputs, Arc::clone(&clock), stop.clone()));
+        let task = tokio::spawn(run_network_task(writer, inputs, Arc::clone(&clock), stop.clone()));
         let first = network.state().board_at;
         for n in 0..10_000 {
             let input = NetworkInput::Status {
@@ -267,10 +271,11 @@ mod tests {
         let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(UnixMillis(0), 1.0));
         let writer = writer(&clock);
         let revision = writer.network().state().revision;
-        let mut writer = run_guarded(writer, Box::new(|_| panic!("a panic for this test")));
+        let mut writer =
+            run_on_writer_catching_panic(writer, Box::new(|_| panic!("a panic for this test")));
         assert_eq!(writer.network().state().revision, revision + 1);
         assert!(writer.network().timetable().is_some());
-        writer.apply_feed_record(0, record_number(1), clock.wall_time());
+        writer.publish_feed_status(0, record_number(1), clock.wall_time());
         assert_eq!(writer.network().state().revision, revision + 2);
     }
 }

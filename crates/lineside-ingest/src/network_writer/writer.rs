@@ -15,23 +15,23 @@ use lineside_hub::Hub;
 use lineside_sync::{UnixMillis, stage};
 
 pub use self::handoff::ResumedNetwork;
-pub(crate) use self::rejoin::InheritedNetwork;
+pub(crate) use self::rejoin::InheritedNetworkData;
 
 use crate::{
     catalog::Network,
     change::RecordChange,
     dataset::Dataset,
-    hashing::HashSeed,
+    hashing::SeededHashBuilder,
     limits::{BOARD_TICK, MESSAGE_BYTES_MAX},
-    network_state::{FeedSlice, NetworkState},
-    network_writer::entity_table::{EntityTable, PollContext},
-    normalize::{NormalizeContext, SystemFile},
+    network_state::{FeedStateInNetwork, NetworkState},
+    network_writer::entity_table::{EntityTable, MessageApplyContext},
+    normalize::{GbfsFileRecords, NormalizeContext},
     poll_stages::PollStage,
-    publish::{AffectedBoards, MESSAGE_OVERHEAD, NetworkPublisher, PollOutcome},
-    record::{FeedRecord, Record, RecordKind, RemovalReason},
-    trip_identity::nonempty_text,
-    trip_identity::nonzero_seconds,
-    trip_links::TripLinks,
+    publish::{AffectedBoards, MESSAGE_OVERHEAD, NetworkPublisher, PublicationPlan},
+    record::{FeedStatusRecord, Record, RecordKind, RemovalReason},
+    trip_identity::text_if_nonempty,
+    trip_identity::timestamp_if_nonzero,
+    trip_links::TripRecordIndex,
 };
 
 /// Applies inputs of feeds, in any order, from one caller at a time.
@@ -40,8 +40,8 @@ pub struct NetworkWriter {
     network: Arc<Network>,
     publisher: Option<NetworkPublisher>,
     entity_tables: Vec<EntityTable>,
-    links: TripLinks,
-    seed: HashSeed,
+    links: TripRecordIndex,
+    seed: SeededHashBuilder,
 }
 
 /// The outcome of applying a message.
@@ -63,7 +63,7 @@ impl NetworkWriter {
     /// Creates the writer of a network. Without a hub it publishes nothing. `seed` keys its maps: take it from the
     /// system's randomness.
     pub fn new(network: Arc<Network>, hub: Option<Arc<Hub>>, seed: u64) -> NetworkWriter {
-        let seed = HashSeed(seed);
+        let seed = SeededHashBuilder(seed);
         let feeds = network.feed_ids().iter().zip(0..);
         let tables = feeds.map(|(id, number)| EntityTable::new(id.clone(), number, seed)).collect();
         let publisher = hub.map(|hub| NetworkPublisher::new(hub, Arc::clone(&network), seed));
@@ -71,7 +71,7 @@ impl NetworkWriter {
             network,
             publisher,
             entity_tables: tables,
-            links: TripLinks::new(seed),
+            links: TripRecordIndex::new(seed),
             seed,
         }
     }
@@ -85,55 +85,55 @@ impl NetworkWriter {
     ///
     /// # Errors
     /// Returns the decoder's error; the state is then unchanged. An unknown feed changes nothing either.
-    pub fn apply_snapshot(
+    pub fn decode_and_apply_message(
         &mut self,
         feed: &str,
         body: Bytes,
         now: UnixMillis,
     ) -> Result<ApplyOutcome, Error> {
-        self.apply_snapshot_with_health(feed, body, now, |_| None)
+        self.decode_and_apply_with_status(feed, body, now, |_| None)
     }
 
     /// Applies a message; `find_record` returns the feed's status for that many records, which is published too.
-    pub fn apply_snapshot_with_health(
+    pub fn decode_and_apply_with_status(
         &mut self,
         feed: &str,
         body: Bytes,
         now: UnixMillis,
-        find_record: impl FnOnce(usize) -> Option<FeedRecord>,
+        find_record: impl FnOnce(usize) -> Option<FeedStatusRecord>,
     ) -> Result<ApplyOutcome, Error> {
         let (message, problems) = split_feed_message(body, &FeedMessageLimits::default())?;
-        let Some(number) = self.network.feed_number(feed) else {
+        let Some(number) = self.network.index_of_feed(feed) else {
             return Ok(ApplyOutcome::default());
         };
-        Ok(self.apply_message(number, &message, problems, now, find_record))
+        Ok(self.apply_decoded_message(number, &message, problems, now, find_record))
     }
 
     /// Applies a decoded message; `find_record` returns the feed's status for that many records.
-    pub(crate) fn apply_message(
+    pub(crate) fn apply_decoded_message(
         &mut self,
         number: usize,
         message: &SplitFeedMessage,
         problems: Problems,
         now: UnixMillis,
-        find_record: impl FnOnce(usize) -> Option<FeedRecord>,
+        find_record: impl FnOnce(usize) -> Option<FeedStatusRecord>,
     ) -> ApplyOutcome {
-        let _at = stage::enter_stage(PollStage::Apply.thread_stage());
-        let began = self.network.stage_start();
+        let _at = stage::set_stage_until_dropped(PollStage::Apply.to_work_stage());
+        let began = self.network.stage_start_time();
         let mut applied = ApplyOutcome { problems, ..ApplyOutcome::default() };
         let before = self.network.state();
-        self.merge_message(number, message, before.dataset.as_deref(), &mut applied);
+        self.apply_to_entity_table(number, message, before.dataset.as_deref(), &mut applied);
         if applied.is_refused {
             applied.records = before.feeds[number].record_count();
             return applied;
         }
-        self.rejoin_vehicles(before.dataset.as_deref(), &mut applied.changes);
-        let changed = self.entity_tables[number].is_dirty();
-        let mut feeds = self.build_slices(&before);
+        self.rejoin_vehicles_of_changed_trips(before.dataset.as_deref(), &mut applied.changes);
+        let changed = self.entity_tables[number].has_unbuilt_changes();
+        let mut feeds = self.build_feed_states(&before);
         let slice = &before.feeds[number];
-        let mut next = FeedSlice {
+        let mut next = FeedStateInNetwork {
             header: Some(message.header.clone()),
-            timestamp: later_timestamp(slice.timestamp, &message.header, changed, now),
+            timestamp: next_export_timestamp(slice.timestamp, &message.header, changed, now),
             record: Arc::clone(&slice.record),
             id: slice.id.clone(),
             tables: feeds[number].tables.clone(),
@@ -143,85 +143,100 @@ impl NetworkWriter {
         };
         applied.records = next.record_count();
         if let Some(change) =
-            find_record(applied.records).and_then(|it| put_feed_record(&mut next, it))
+            find_record(applied.records).and_then(|it| set_feed_status_record(&mut next, it))
         {
             applied.changes.push(change);
         }
         feeds[number] = Arc::new(next);
-        let (next, outcome) = self.swap_in_state(&before, feeds, &applied.changes, now);
-        self.network.record_stage(PollStage::Apply, began);
-        self.publish_changes(&before, &next, &applied.changes, &outcome);
+        let (next, outcome) = self.build_and_swap_state(&before, feeds, &applied.changes, now);
+        self.network.record_stage_duration(PollStage::Apply, began);
+        self.publish_state_changes(&before, &next, &applied.changes, &outcome);
         applied
     }
 
     /// Publishes a change of a feed's status without a message.
-    pub(crate) fn apply_feed_record(&mut self, number: usize, record: FeedRecord, now: UnixMillis) {
+    pub(crate) fn publish_feed_status(
+        &mut self,
+        number: usize,
+        record: FeedStatusRecord,
+        now: UnixMillis,
+    ) {
         let before = self.network.state();
-        let mut slice = clone_slice(&before.feeds[number]);
-        let Some(change) = put_feed_record(&mut slice, record) else { return };
+        let mut slice = clone_feed_state(&before.feeds[number]);
+        let Some(change) = set_feed_status_record(&mut slice, record) else { return };
         let mut feeds = before.feeds.clone();
         feeds[number] = Arc::new(slice);
-        self.commit_state(&before, feeds, &[change], now);
+        self.swap_and_publish_state(&before, feeds, &[change], now);
     }
 
     /// Applies a file of a GBFS system and publishes the changes of its stations or vehicles.
-    pub(crate) fn apply_system_file(&mut self, number: usize, file: SystemFile, now: UnixMillis) {
-        let _at = stage::enter_stage(PollStage::Apply.thread_stage());
-        let began = self.network.stage_start();
+    pub(crate) fn apply_gbfs_file(
+        &mut self,
+        number: usize,
+        file: GbfsFileRecords,
+        now: UnixMillis,
+    ) {
+        let _at = stage::set_stage_until_dropped(PollStage::Apply.to_work_stage());
+        let began = self.network.stage_start_time();
         let before = self.network.state();
         let mut changes = Vec::new();
-        self.entity_tables[number].apply_system_file(file, &mut changes);
+        self.entity_tables[number].apply_gbfs_file(file, &mut changes);
         if !changes.is_empty() {
-            let feeds = self.build_slices(&before);
-            self.commit_state(&before, feeds, &changes, now);
+            let feeds = self.build_feed_states(&before);
+            self.swap_and_publish_state(&before, feeds, &changes, now);
         }
-        self.network.record_stage(PollStage::Apply, began);
+        self.network.record_stage_duration(PollStage::Apply, began);
     }
 
     /// Removes the records of a feed because they are too old to be served.
-    pub(crate) fn expire_feed(&mut self, number: usize, record: FeedRecord, now: UnixMillis) {
+    pub(crate) fn remove_expired_records(
+        &mut self,
+        number: usize,
+        record: FeedStatusRecord,
+        now: UnixMillis,
+    ) {
         let before = self.network.state();
         let mut changes = Vec::new();
         self.entity_tables[number].clear(RemovalReason::Expired, &mut self.links, &mut changes);
-        self.rejoin_vehicles(before.dataset.as_deref(), &mut changes);
-        let mut feeds = self.build_slices(&before);
-        let mut slice = clone_slice(&feeds[number]);
-        changes.extend(put_feed_record(&mut slice, record));
+        self.rejoin_vehicles_of_changed_trips(before.dataset.as_deref(), &mut changes);
+        let mut feeds = self.build_feed_states(&before);
+        let mut slice = clone_feed_state(&feeds[number]);
+        changes.extend(set_feed_status_record(&mut slice, record));
         feeds[number] = Arc::new(slice);
-        self.commit_state(&before, feeds, &changes, now);
+        self.swap_and_publish_state(&before, feeds, &changes, now);
     }
 
     /// Applies a new schedule: all records are joined again, and each room gets its state once.
     pub fn apply_dataset(&mut self, dataset: Arc<Dataset>, now: UnixMillis) -> ApplyOutcome {
-        self.apply_feed_dataset(None, dataset, now)
+        self.apply_dataset_with_status(None, dataset, now)
     }
 
-    pub(crate) fn apply_feed_dataset(
+    pub(crate) fn apply_dataset_with_status(
         &mut self,
-        record: Option<(usize, FeedRecord)>,
+        record: Option<(usize, FeedStatusRecord)>,
         dataset: Arc<Dataset>,
         now: UnixMillis,
     ) -> ApplyOutcome {
-        let _at = stage::enter_stage(PollStage::Apply.thread_stage());
-        let began = self.network.stage_start();
+        let _at = stage::set_stage_until_dropped(PollStage::Apply.to_work_stage());
+        let began = self.network.stage_start_time();
         let before = self.network.state();
         let mut applied = ApplyOutcome::default();
         if before.dataset.as_ref().is_some_and(|known| known.version == dataset.version) {
             if let Some((number, record)) = record {
-                self.apply_feed_record(number, record, now);
+                self.publish_feed_status(number, record, now);
             }
             return applied;
         }
         let mut feeds = self.redecode_entities(&before, Some(&dataset), &mut applied);
         if let Some((number, record)) = record {
-            let mut slice = clone_slice(&feeds[number]);
-            applied.changes.extend(put_feed_record(&mut slice, record));
+            let mut slice = clone_feed_state(&feeds[number]);
+            applied.changes.extend(set_feed_status_record(&mut slice, record));
             feeds[number] = Arc::new(slice);
         }
-        let next = self.swap_dataset(&before, Some(dataset), feeds, now);
-        self.network.record_stage(PollStage::Apply, began);
+        let next = self.swap_state_with_dataset(&before, Some(dataset), feeds, now);
+        self.network.record_stage_duration(PollStage::Apply, began);
         if let Some(publisher) = &mut self.publisher {
-            publisher.publish_full_state(&before, &next, &applied.changes);
+            publisher.publish_full_states(&before, &next, &applied.changes);
         }
         applied
     }
@@ -230,12 +245,12 @@ impl NetworkWriter {
     ///
     /// Boards advance even if no stop has subscribers, so that the first read is current, unless the whole network has
     /// subscribers: they would get an empty message.
-    pub fn advance_boards(&mut self) -> bool {
+    pub fn advance_boards_if_due(&mut self) -> bool {
         if !self.is_board_advance_due() {
             return false;
         }
         let before = self.network.state();
-        let board_at = self.network.data_now().unix_seconds();
+        let board_at = self.network.data_time_now().unix_seconds();
         let next = Arc::new(NetworkState {
             revision: before.revision + 1,
             at: before.at.max(self.network.clock().wall_time()),
@@ -250,36 +265,36 @@ impl NetworkWriter {
         if let Some(publisher) = &mut self.publisher {
             // One publication without changes: the network's own channel receives every revision.
             let chunks = std::iter::once(0..0).collect();
-            publisher.publish_revision(
+            publisher.publish_state_changes(
                 &before,
                 &next,
                 &[],
-                &PollOutcome { boards: AffectedBoards::All, chunks },
+                &PublicationPlan { boards: AffectedBoards::All, chunks },
             );
         }
         true
     }
 
-    /// Returns true if [`NetworkWriter::advance_boards`] would advance the boards.
+    /// Returns true if [`NetworkWriter::advance_boards_if_due`] would advance the boards.
     pub(crate) fn is_board_advance_due(&self) -> bool {
         let state = self.network.state();
-        let age = self.network.data_now().unix_seconds().abs_diff(state.board_at);
+        let age = self.network.data_time_now().unix_seconds().abs_diff(state.board_at);
         if state.dataset.is_none() || age < BOARD_TICK.as_secs() {
             return false;
         }
-        let listeners = self.publisher.as_ref().map(NetworkPublisher::listener_status);
+        let listeners = self.publisher.as_ref().map(NetworkPublisher::subscriber_presence);
         listeners.is_none_or(|listeners| listeners.stops || !listeners.network)
     }
 
     /// Drops everything but the schedule; the next messages restore it.
-    pub(crate) fn reset_network(&mut self) {
+    pub(crate) fn clear_all_but_schedule(&mut self) {
         let before = self.network.state();
         let feeds = self.network.feed_ids().iter().zip(0..);
         self.entity_tables =
             feeds.map(|(id, number)| EntityTable::new(id.clone(), number, self.seed)).collect();
-        self.links = TripLinks::new(self.seed);
+        self.links = TripRecordIndex::new(self.seed);
         let slices = before.feeds.iter().map(|slice| {
-            let mut empty = FeedSlice::new(slice.id.clone(), Arc::clone(&slice.record));
+            let mut empty = FeedStateInNetwork::new(slice.id.clone(), Arc::clone(&slice.record));
             empty.timestamp = slice.timestamp;
             Arc::new(empty)
         });
@@ -295,21 +310,21 @@ impl NetworkWriter {
         });
         self.network.set_state(Arc::clone(&next));
         if let Some(publisher) = &mut self.publisher {
-            publisher.publish_full_state(&before, &next, &[]);
+            publisher.publish_full_states(&before, &next, &[]);
         }
     }
 
-    fn merge_message(
+    fn apply_to_entity_table(
         &mut self,
         number: usize,
         message: &SplitFeedMessage,
         dataset: Option<&Dataset>,
         applied: &mut ApplyOutcome,
     ) {
-        let now = self.network.data_now().unix_seconds();
-        let message_time = nonzero_seconds(message.header.timestamp).unwrap_or(now);
+        let now = self.network.data_time_now().unix_seconds();
+        let message_time = timestamp_if_nonzero(message.header.timestamp).unwrap_or(now);
         let timetable = dataset.map(|dataset| &*dataset.timetable);
-        let mut poll = PollContext {
+        let mut poll = MessageApplyContext {
             context: NormalizeContext { timetable, message_time },
             now,
             links: &mut self.links,
@@ -324,21 +339,26 @@ impl NetworkWriter {
     }
 
     /// Joins the vehicles again whose trip update has changed.
-    fn rejoin_vehicles(&mut self, dataset: Option<&Dataset>, changes: &mut Vec<RecordChange>) {
+    fn rejoin_vehicles_of_changed_trips(
+        &mut self,
+        dataset: Option<&Dataset>,
+        changes: &mut Vec<RecordChange>,
+    ) {
         let timetable = dataset.map(|dataset| &*dataset.timetable);
         for at in 0..changes.len() {
             let change = &changes[at];
-            if change.record().is_none_or(|record| record.kind != RecordKind::TripUpdate) {
+            if change.new_or_old_record().is_none_or(|record| record.kind != RecordKind::TripUpdate)
+            {
                 continue;
             }
             let trip_id_of = |record: &Record| {
-                Some(nonempty_text(&record.trip_descriptor()?.trip_id)?.to_owned())
+                Some(text_if_nonempty(&record.trip_descriptor()?.trip_id)?.to_owned())
             };
             let old = change.old.as_deref().and_then(trip_id_of);
             let new =
                 change.new.as_deref().and_then(trip_id_of).filter(|new| Some(new) != old.as_ref());
             for trip in [old, new].into_iter().flatten() {
-                for (feed, item) in self.links.find_vehicles(&trip).to_vec() {
+                for (feed, item) in self.links.vehicle_locations_of_trip(&trip).to_vec() {
                     let table = &mut self.entity_tables[usize::from(feed)];
                     let message_time = table.message_time;
                     let context = NormalizeContext { timetable, message_time };
@@ -349,22 +369,26 @@ impl NetworkWriter {
     }
 
     /// Returns the timestamp of exports of the whole network: the time of its last change.
-    fn later_network_timestamp(&self, before: &NetworkState, feeds: &[Arc<FeedSlice>]) -> u64 {
+    fn next_network_timestamp(
+        &self,
+        before: &NetworkState,
+        feeds: &[Arc<FeedStateInNetwork>],
+    ) -> u64 {
         let same = feeds.iter().zip(&before.feeds).all(|(new, old)| Arc::ptr_eq(new, old));
-        let now = u64::try_from(self.network.data_now().unix_seconds()).unwrap_or(0);
+        let now = u64::try_from(self.network.data_time_now().unix_seconds()).unwrap_or(0);
         if same { before.timestamp } else { before.timestamp.max(now) }
     }
 
     /// Returns the feeds' slices with the current tables.
-    fn build_slices(&mut self, before: &NetworkState) -> Vec<Arc<FeedSlice>> {
+    fn build_feed_states(&mut self, before: &NetworkState) -> Vec<Arc<FeedStateInNetwork>> {
         let tables = self.entity_tables.iter_mut();
         let slices = tables.zip(&before.feeds).map(|(table, slice)| {
-            if !table.is_dirty() {
+            if !table.has_unbuilt_changes() {
                 return Arc::clone(slice);
             }
-            let mut next = clone_slice(slice);
-            next.tables = table.build_tables(&slice.tables);
-            if let Some(others) = table.take_changed_others() {
+            let mut next = clone_feed_state(slice);
+            next.tables = table.build_changed_tables(&slice.tables);
+            if let Some(others) = table.take_changed_recordless_entities() {
                 next.others = others;
             }
             Arc::new(next)
@@ -373,35 +397,35 @@ impl NetworkWriter {
     }
 
     /// Swaps in the next state and publishes the changes.
-    fn commit_state(
+    fn swap_and_publish_state(
         &mut self,
         before: &Arc<NetworkState>,
-        feeds: Vec<Arc<FeedSlice>>,
+        feeds: Vec<Arc<FeedStateInNetwork>>,
         changes: &[RecordChange],
         now: UnixMillis,
     ) {
-        let (next, outcome) = self.swap_in_state(before, feeds, changes, now);
-        self.publish_changes(before, &next, changes, &outcome);
+        let (next, outcome) = self.build_and_swap_state(before, feeds, changes, now);
+        self.publish_state_changes(before, &next, changes, &outcome);
     }
 
     /// Builds and swaps in the next state, and returns what to publish.
-    fn swap_in_state(
+    fn build_and_swap_state(
         &self,
         before: &NetworkState,
-        mut feeds: Vec<Arc<FeedSlice>>,
+        mut feeds: Vec<Arc<FeedStateInNetwork>>,
         changes: &[RecordChange],
         now: UnixMillis,
-    ) -> (Arc<NetworkState>, PollOutcome) {
-        remember_closed_alerts(&mut feeds, changes, now);
-        let chunks = split_publications(changes);
+    ) -> (Arc<NetworkState>, PublicationPlan) {
+        retain_removed_alerts(&mut feeds, changes, now);
+        let chunks = split_into_publications(changes);
         let is_update = |change: &RecordChange| {
-            change.record().is_some_and(|record| record.kind == RecordKind::TripUpdate)
+            change.new_or_old_record().is_some_and(|record| record.kind == RecordKind::TripUpdate)
         };
-        let present = self.network.data_now().unix_seconds();
+        let present = self.network.data_time_now().unix_seconds();
         let boards = if !changes.iter().any(is_update) {
             AffectedBoards::Same
         } else if present.abs_diff(before.board_at) >= BOARD_TICK.as_secs()
-            || before.has_comparability_change(&feeds)
+            || before.has_matching_changed(&feeds)
         {
             AffectedBoards::All
         } else {
@@ -415,25 +439,25 @@ impl NetworkWriter {
             board_at: if boards == AffectedBoards::All { present } else { before.board_at },
             dataset: before.dataset.clone(),
             dataset_record: before.dataset_record.clone(),
-            timestamp: self.later_network_timestamp(before, &feeds),
+            timestamp: self.next_network_timestamp(before, &feeds),
             feeds,
             cache: Default::default(),
         });
         self.network.set_state(Arc::clone(&next));
-        (next, PollOutcome { boards, chunks })
+        (next, PublicationPlan { boards, chunks })
     }
 
-    fn publish_changes(
+    fn publish_state_changes(
         &mut self,
         before: &NetworkState,
         next: &Arc<NetworkState>,
         changes: &[RecordChange],
-        outcome: &PollOutcome,
+        outcome: &PublicationPlan,
     ) {
         if let Some(publisher) = &mut self.publisher
             && !outcome.chunks.is_empty()
         {
-            publisher.publish_revision(before, next, changes, outcome);
+            publisher.publish_state_changes(before, next, changes, outcome);
         }
     }
 }
@@ -441,8 +465,8 @@ impl NetworkWriter {
 /// Seconds into the future beyond which a header's timestamp is ignored.
 const FUTURE_SECONDS_MAX: u64 = 24 * 60 * 60;
 
-fn clone_slice(slice: &FeedSlice) -> FeedSlice {
-    FeedSlice {
+fn clone_feed_state(slice: &FeedStateInNetwork) -> FeedStateInNetwork {
+    FeedStateInNetwork {
         id: slice.id.clone(),
         record: Arc::clone(&slice.record),
         header: slice.header.clone(),
@@ -455,30 +479,41 @@ fn clone_slice(slice: &FeedSlice) -> FeedSlice {
 }
 
 /// Retains the alerts that these changes remove in each feed's slice.
-fn remember_closed_alerts(feeds: &mut [Arc<FeedSlice>], changes: &[RecordChange], now: UnixMillis) {
+fn retain_removed_alerts(
+    feeds: &mut [Arc<FeedStateInNetwork>],
+    changes: &[RecordChange],
+    now: UnixMillis,
+) {
     for slice in feeds {
         let own = changes.iter();
-        let own = own.filter(|change| change.record().is_some_and(|it| it.feed == slice.id));
-        if let Some(closed) = slice.closed.after_changes(own, now) {
-            *slice = Arc::new(FeedSlice { closed: Arc::new(closed), ..clone_slice(slice) });
+        let own =
+            own.filter(|change| change.new_or_old_record().is_some_and(|it| it.feed == slice.id));
+        if let Some(closed) = slice.closed.retained_after_changes(own, now) {
+            *slice = Arc::new(FeedStateInNetwork {
+                closed: Arc::new(closed),
+                ..clone_feed_state(slice)
+            });
         }
     }
 }
 
 /// Puts a feed's status into its slice; returns a change if it differs.
-fn put_feed_record(slice: &mut FeedSlice, record: FeedRecord) -> Option<RecordChange> {
-    let record = crate::record::build_feed_record(&slice.id, record);
-    if slice.record.content_eq(&record) {
+fn set_feed_status_record(
+    slice: &mut FeedStateInNetwork,
+    record: FeedStatusRecord,
+) -> Option<RecordChange> {
+    let record = crate::record::build_feed_status_record(&slice.id, record);
+    if slice.record.has_same_content(&record) {
         return None;
     }
     let record = Arc::new(record);
     let old = std::mem::replace(&mut slice.record, Arc::clone(&record));
-    Some(RecordChange::upsert(Some(old), record))
+    Some(RecordChange::new_upsert(Some(old), record))
 }
 
 /// Returns the timestamp of a feed's exports: the producer's, but never decreasing, and increasing whenever the content
 /// changes.
-fn later_timestamp(known: u64, header: &FeedHeader, changed: bool, now: UnixMillis) -> u64 {
+fn next_export_timestamp(known: u64, header: &FeedHeader, changed: bool, now: UnixMillis) -> u64 {
     let fetched = u64::try_from(now.unix_seconds()).unwrap_or(0);
     // A clock far ahead would otherwise keep the timestamp from ever increasing again.
     let believed = 1..=fetched.saturating_add(FUTURE_SECONDS_MAX);
@@ -487,11 +522,11 @@ fn later_timestamp(known: u64, header: &FeedHeader, changed: bool, now: UnixMill
 }
 
 /// Splits changes into publications within the size limit.
-fn split_publications(changes: &[RecordChange]) -> Vec<Range<usize>> {
+fn split_into_publications(changes: &[RecordChange]) -> Vec<Range<usize>> {
     let mut chunks = Vec::new();
     let (mut start, mut bytes) = (0, MESSAGE_OVERHEAD);
     for (at, change) in changes.iter().enumerate() {
-        let more = change.bytes_max();
+        let more = change.message_bytes_max();
         if bytes + more > MESSAGE_BYTES_MAX && at > start {
             chunks.push(start..at);
             (start, bytes) = (at, MESSAGE_OVERHEAD);

@@ -16,7 +16,7 @@ use crate::{
 
 /// A file's data about one station or vehicle.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RecordFragment {
+pub(crate) struct GbfsRecordFragment {
     pub(crate) id: SmolStr,
     /// A JSON object with the field names of GBFS 3.
     pub(crate) json: Bytes,
@@ -27,14 +27,14 @@ pub(crate) struct RecordFragment {
 
 /// A file with records.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SystemFile {
-    pub(crate) kind: SystemKind,
-    pub(crate) pieces: Vec<RecordFragment>,
+pub(crate) struct GbfsFileRecords {
+    pub(crate) kind: GbfsRecordFileKind,
+    pub(crate) pieces: Vec<GbfsRecordFragment>,
 }
 
 /// The kind of a file with records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SystemKind {
+pub(crate) enum GbfsRecordFileKind {
     /// Stations: data that seldom change.
     Information,
     /// Stations: current data.
@@ -42,15 +42,15 @@ pub(crate) enum SystemKind {
     Vehicles,
 }
 
-impl SystemKind {
-    pub(crate) const ALL: [SystemKind; 3] =
-        [SystemKind::Information, SystemKind::Status, SystemKind::Vehicles];
+impl GbfsRecordFileKind {
+    pub(crate) const ALL: [GbfsRecordFileKind; 3] =
+        [GbfsRecordFileKind::Information, GbfsRecordFileKind::Status, GbfsRecordFileKind::Vehicles];
 
-    pub(crate) fn from_file_name(name: &str) -> Option<SystemKind> {
+    pub(crate) fn from_file_name(name: &str) -> Option<GbfsRecordFileKind> {
         match FileKind::kind_from_file_name(name)? {
-            FileKind::StationInformation => Some(SystemKind::Information),
-            FileKind::StationStatus => Some(SystemKind::Status),
-            FileKind::VehicleStatus => Some(SystemKind::Vehicles),
+            FileKind::StationInformation => Some(GbfsRecordFileKind::Information),
+            FileKind::StationStatus => Some(GbfsRecordFileKind::Status),
+            FileKind::VehicleStatus => Some(GbfsRecordFileKind::Vehicles),
             _ => None,
         }
     }
@@ -58,10 +58,10 @@ impl SystemKind {
 
 /// A decoded file.
 #[derive(Debug, Default)]
-pub(crate) struct ParsedSystemFile {
+pub(crate) struct DecodedGbfsFile {
     pub(crate) problems: Problems,
     /// The records, if the file has any.
-    pub(crate) file: Option<SystemFile>,
+    pub(crate) file: Option<GbfsFileRecords>,
     /// The time of station or vehicle status data, if the file contains them.
     pub(crate) data_time: Option<UnixMillis>,
 }
@@ -70,11 +70,11 @@ pub(crate) struct ParsedSystemFile {
 ///
 /// # Errors
 /// Returns an error if the file is unusable as a whole.
-pub(crate) fn read_system_file(
+pub(crate) fn decode_file_records(
     kind: FileKind,
     body: &[u8],
     language: &str,
-) -> Result<ParsedSystemFile, Error> {
+) -> Result<DecodedGbfsFile, Error> {
     let body_bytes = usize::try_from(GBFS_FILE_BYTES_MAX).unwrap_or(usize::MAX);
     let limits = FileLimits { body_bytes, ..FileLimits::default() };
     let (file, mut problems) = decode_gbfs_file(kind, body, language, &limits)?;
@@ -83,25 +83,28 @@ pub(crate) fn read_system_file(
         // Data that seldom change may be old without being stale.
         _ => None,
     };
-    let file = collect_fragments(&file.content, &mut problems);
-    Ok(ParsedSystemFile { problems, file, data_time: data_time.map(UnixMillis::from_seconds) })
+    let file = collect_record_fragments(&file.content, &mut problems);
+    Ok(DecodedGbfsFile { problems, file, data_time: data_time.map(UnixMillis::from_seconds) })
 }
 
-fn collect_fragments(content: &FileContent, problems: &mut Problems) -> Option<SystemFile> {
-    let (kind, pieces): (SystemKind, Vec<RecordFragment>) = match content {
+fn collect_record_fragments(
+    content: &FileContent,
+    problems: &mut Problems,
+) -> Option<GbfsFileRecords> {
+    let (kind, pieces): (GbfsRecordFileKind, Vec<GbfsRecordFragment>) = match content {
         FileContent::StationInformation(all) => (
-            SystemKind::Information,
-            all.iter().map(|it| station_information(it, problems)).collect(),
+            GbfsRecordFileKind::Information,
+            all.iter().map(|it| station_information_fragment(it, problems)).collect(),
         ),
         FileContent::StationStatus(all) => {
-            (SystemKind::Status, all.iter().map(station_status).collect())
+            (GbfsRecordFileKind::Status, all.iter().map(station_status_fragment).collect())
         }
         FileContent::VehicleStatus(all) => {
-            (SystemKind::Vehicles, all.iter().map(vehicle_status).collect())
+            (GbfsRecordFileKind::Vehicles, all.iter().map(vehicle_status_fragment).collect())
         }
         _ => return None,
     };
-    let (mut file, mut n) = (SystemFile { kind, pieces }, 0);
+    let (mut file, mut n) = (GbfsFileRecords { kind, pieces }, 0);
     file.pieces.retain(|piece| {
         let fits = piece.json.len() + piece.id.len() <= SYSTEM_PIECE_BYTES_MAX;
         n += usize::from(!fits);
@@ -109,33 +112,37 @@ fn collect_fragments(content: &FileContent, problems: &mut Problems) -> Option<S
     });
     for _ in 0..n {
         let detail = format!("is too large: more than {SYSTEM_PIECE_BYTES_MAX} bytes in a message");
-        problems.push(Problem::new(kind_name(kind), "record_too_large", detail));
+        problems.push(Problem::new(gbfs_file_kind_name(kind), "record_too_large", detail));
     }
     Some(file)
 }
 
-fn kind_name(kind: SystemKind) -> &'static str {
+fn gbfs_file_kind_name(kind: GbfsRecordFileKind) -> &'static str {
     let kind = match kind {
-        SystemKind::Information => FileKind::StationInformation,
-        SystemKind::Status => FileKind::StationStatus,
-        SystemKind::Vehicles => FileKind::VehicleStatus,
+        GbfsRecordFileKind::Information => FileKind::StationInformation,
+        GbfsRecordFileKind::Status => FileKind::StationStatus,
+        GbfsRecordFileKind::Vehicles => FileKind::VehicleStatus,
     };
     kind.file_name(3).unwrap_or_default()
 }
 
-fn station_information(
+fn station_information_fragment(
     station: &records::StationInformation,
     problems: &mut Problems,
-) -> RecordFragment {
+) -> GbfsRecordFragment {
     let mut json = encode_station_information(station);
     if json.len() > SYSTEM_PIECE_BYTES_MAX && station.station_area.is_some() {
         let detail = "the station area is too large for a message and was dropped";
-        let problem = Problem::new(kind_name(SystemKind::Information), "record_too_large", detail);
+        let problem = Problem::new(
+            gbfs_file_kind_name(GbfsRecordFileKind::Information),
+            "record_too_large",
+            detail,
+        );
         problems.push(problem.with_field("station_area").with_value(&station.station_id));
         let plain = records::StationInformation { station_area: None, ..station.clone() };
         json = encode_station_information(&plain);
     }
-    RecordFragment {
+    GbfsRecordFragment {
         id: station.station_id.clone(),
         json: json.into(),
         coordinates: station.lat.zip(station.lon),
@@ -143,10 +150,10 @@ fn station_information(
     }
 }
 
-fn station_status(station: &records::StationStatus) -> RecordFragment {
+fn station_status_fragment(station: &records::StationStatus) -> GbfsRecordFragment {
     let is_closed = station.is_renting == Some(false) || station.is_installed == Some(false);
     let available = station.num_vehicles_available.filter(|_| !is_closed);
-    RecordFragment {
+    GbfsRecordFragment {
         id: station.station_id.clone(),
         json: encode_station_status(station).into(),
         coordinates: None,
@@ -154,9 +161,9 @@ fn station_status(station: &records::StationStatus) -> RecordFragment {
     }
 }
 
-fn vehicle_status(vehicle: &records::VehicleStatus) -> RecordFragment {
+fn vehicle_status_fragment(vehicle: &records::VehicleStatus) -> GbfsRecordFragment {
     let is_unavailable = vehicle.is_reserved == Some(true) || vehicle.is_disabled == Some(true);
-    RecordFragment {
+    GbfsRecordFragment {
         id: vehicle.vehicle_id.clone(),
         json: encode_vehicle(vehicle).into(),
         coordinates: vehicle.lat.zip(vehicle.lon),
@@ -168,12 +175,12 @@ fn vehicle_status(vehicle: &records::VehicleStatus) -> RecordFragment {
 mod tests {
     use super::*;
 
-    fn read(kind: FileKind, list: &str, records: &str) -> ParsedSystemFile {
+    fn read(kind: FileKind, list: &str, records: &str) -> DecodedGbfsFile {
         let body = format!("{{\"version\":\"2.3\",\"data\":{{\"{list}\":[{records}]}}}}");
-        read_system_file(kind, body.as_bytes(), "en").unwrap()
+        decode_file_records(kind, body.as_bytes(), "en").unwrap()
     }
 
-    fn codes(read: &ParsedSystemFile) -> Vec<&'static str> {
+    fn codes(read: &DecodedGbfsFile) -> Vec<&'static str> {
         read.problems.retained_problems().iter().map(|it| it.code).collect()
     }
 
@@ -198,12 +205,12 @@ mod tests {
         {
             let body = format!("{{\"version\":\"2.3\",\"data\":{data}}}");
             assert!(
-                read_system_file(FileKind::StationStatus, body.as_bytes(), "en").is_err(),
+                decode_file_records(FileKind::StationStatus, body.as_bytes(), "en").is_err(),
                 "{data}"
             );
         }
         let none = br#"{"version":"2.3","data":{"stations":null}}"#;
-        let read = read_system_file(FileKind::StationStatus, none, "en").unwrap();
+        let read = decode_file_records(FileKind::StationStatus, none, "en").unwrap();
         assert_eq!(read.file.unwrap().pieces, []);
     }
 

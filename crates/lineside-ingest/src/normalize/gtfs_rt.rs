@@ -1,12 +1,12 @@
 //! Normalization of GTFS-Realtime entities to record drafts with dates and ids, but not yet joined.
 
-use crate::trip_identity::nonzero_seconds;
+use crate::trip_identity::timestamp_if_nonzero;
 use lineside_formats::{Problem, gtfs_rt::proto::FeedEntity};
 use smol_str::SmolStr;
 
 use super::{
     NormalizeContext,
-    identity::{fill_start_date, trip_update_id, vehicle_id},
+    identity::{fill_start_date, trip_update_record_id, vehicle_record_id},
     vehicle_position::remove_invalid_position,
 };
 use crate::record::{Record, RecordBody, RecordKind};
@@ -35,25 +35,25 @@ impl RecordDraft {
 }
 
 /// Returns the records of an entity; normally one.
-pub(crate) fn draft_records(
+pub(crate) fn entity_to_record_drafts(
     entity: FeedEntity,
     context: NormalizeContext<'_>,
 ) -> impl Iterator<Item = RecordDraft> {
     let FeedEntity { id: entity_id, trip_update, vehicle, alert, .. } = entity;
     let update = trip_update.map(|mut update| {
-        let at = nonzero_seconds(update.timestamp).unwrap_or(context.message_time);
+        let at = timestamp_if_nonzero(update.timestamp).unwrap_or(context.message_time);
         fill_start_date(&mut update.trip, &update.stop_time_update, context, at);
-        let id = trip_update_id(&update, &entity_id);
+        let id = trip_update_record_id(&update, &entity_id);
         RecordDraft { id, body: RecordBody::TripUpdate(Box::new(update)), fault: None }
     });
     let vehicle = vehicle.map(|mut vehicle| {
-        let at = nonzero_seconds(vehicle.timestamp).unwrap_or(context.message_time);
+        let at = timestamp_if_nonzero(vehicle.timestamp).unwrap_or(context.message_time);
         if let Some(trip) = &mut vehicle.trip {
             fill_start_date(trip, &[], context, at);
         }
         let fault = remove_invalid_position(&mut vehicle);
         RecordDraft {
-            id: vehicle_id(&vehicle, &entity_id),
+            id: vehicle_record_id(&vehicle, &entity_id),
             body: RecordBody::Vehicle(vehicle),
             fault,
         }
@@ -66,11 +66,11 @@ pub(crate) fn draft_records(
 }
 
 /// Returns true if `new` may replace `old`: a vehicle never goes back to an older timestamp.
-pub(crate) fn supersedes_record(old: &Record, new: &RecordBody, now: i64) -> bool {
+pub(crate) fn can_replace_record(old: &Record, new: &RecordBody, now: i64) -> bool {
     let (RecordBody::Vehicle(old), RecordBody::Vehicle(new)) = (&old.body, new) else {
         return true;
     };
-    match (nonzero_seconds(old.timestamp), nonzero_seconds(new.timestamp)) {
+    match (timestamp_if_nonzero(old.timestamp), timestamp_if_nonzero(new.timestamp)) {
         (Some(old), Some(new)) => new >= old || old > now + FUTURE_SECONDS_MAX,
         _ => true,
     }

@@ -15,22 +15,22 @@ use smol_str::SmolStr;
 
 use super::NormalizeContext;
 use crate::record::TimetableJoin;
-use crate::trip_forecast::{CallForecast, ScheduledRun, clamp_to_i32};
-use crate::trip_identity::{TripKey, nonempty_text, nonzero_seconds};
+use crate::trip_forecast::{CallForecast, ScheduledRun, saturate_to_i32};
+use crate::trip_identity::{TripKey, text_if_nonempty, timestamp_if_nonzero};
 
 /// Returns the join of an alert, which names its routes and stops itself.
-pub(crate) fn join_alert() -> TimetableJoin {
+pub(crate) fn alert_timetable_join() -> TimetableJoin {
     TimetableJoin::default()
 }
 
 /// Returns the join of a trip update: its next call is the first one not over at the time of the update.
-pub(crate) fn join_trip_update(
+pub(crate) fn trip_update_timetable_join(
     update: &TripUpdate,
     context: NormalizeContext<'_>,
 ) -> TimetableJoin {
-    let (mut join, trip) = join_trip(Some(&update.trip), context.timetable);
+    let (mut join, trip) = join_route_and_headsign(Some(&update.trip), context.timetable);
     if let Some(own) =
-        update.trip_properties.as_ref().and_then(|own| nonempty_text(&own.trip_headsign))
+        update.trip_properties.as_ref().and_then(|own| text_if_nonempty(&own.trip_headsign))
     {
         join.headsign = Some(SmolStr::new(own));
     }
@@ -40,15 +40,15 @@ pub(crate) fn join_trip_update(
     if is_cancelled_trip(&update.trip) {
         return join;
     }
-    let at = nonzero_seconds(update.timestamp).unwrap_or(context.message_time);
+    let at = timestamp_if_nonzero(update.timestamp).unwrap_or(context.message_time);
     let run = find_run(context.timetable, trip, Some(&update.trip));
     let next = match run {
         Some(run) => find_next_call(run, update, at),
-        None => find_next_unmatched_call(update, at),
+        None => find_next_call_in_update(update, at),
     };
     if let Some((stop, delay)) = next {
         join.delay = delay;
-        put_next_stop(&mut join, context.timetable, stop);
+        set_next_stop_by_id(&mut join, context.timetable, stop);
     } else if update.stop_time_update.is_empty() {
         join.delay = update.delay;
     }
@@ -56,26 +56,26 @@ pub(crate) fn join_trip_update(
 }
 
 /// Returns the join of a vehicle; `update` is the trip update of the same run, if there is one.
-pub(crate) fn join_vehicle(
+pub(crate) fn vehicle_timetable_join(
     vehicle: &VehiclePosition,
     update: Option<&TripUpdate>,
     context: NormalizeContext<'_>,
 ) -> TimetableJoin {
     let trip = vehicle.trip.as_ref();
-    let (mut join, idx) = join_trip(trip, context.timetable);
+    let (mut join, idx) = join_route_and_headsign(trip, context.timetable);
     if join.headsign.is_none() {
         join.headsign = update.and_then(|update| last_stop_name(update, context.timetable));
     }
     if trip.is_some_and(is_cancelled_trip) {
         return join;
     }
-    let at = nonzero_seconds(vehicle.timestamp).unwrap_or(context.message_time);
+    let at = timestamp_if_nonzero(vehicle.timestamp).unwrap_or(context.message_time);
     let Some(run) = find_run(context.timetable, idx, trip) else {
-        let unmatched = update.and_then(|update| find_next_unmatched_call(update, at));
-        let stop = nonempty_text(&vehicle.stop_id).map(SmolStr::new);
+        let unmatched = update.and_then(|update| find_next_call_in_update(update, at));
+        let stop = text_if_nonempty(&vehicle.stop_id).map(SmolStr::new);
         join.delay = unmatched.as_ref().and_then(|(_, delay)| *delay);
         if let Some(stop) = stop.or(unmatched.map(|(stop, _)| stop)) {
-            put_next_stop(&mut join, context.timetable, stop);
+            set_next_stop_by_id(&mut join, context.timetable, stop);
         }
         return join;
     };
@@ -94,7 +94,7 @@ pub(crate) fn join_vehicle(
             if let Some(stop_time) =
                 following.or_else(|| run.timetable.trip_stop_time(run.trip, call))
             {
-                put_known_stop(&mut join, run.timetable, stop_time.stop);
+                set_next_stop(&mut join, run.timetable, stop_time.stop);
             }
             if let Some(CallForecast::Predicted { delay, .. }) = forecast {
                 join.delay = Some(delay);
@@ -103,7 +103,7 @@ pub(crate) fn join_vehicle(
         None => {
             if let Some((stop, delay)) = update.and_then(|update| find_next_call(run, update, at)) {
                 join.delay = delay;
-                put_next_stop(&mut join, context.timetable, stop);
+                set_next_stop_by_id(&mut join, context.timetable, stop);
             }
         }
     }
@@ -119,18 +119,18 @@ fn is_cancelled_trip(trip: &TripDescriptor) -> bool {
 }
 
 /// Joins route, direction and headsign.
-fn join_trip(
+fn join_route_and_headsign(
     trip: Option<&TripDescriptor>,
     timetable: Option<&Timetable>,
 ) -> (TimetableJoin, Option<TripIdx>) {
     let mut join = TimetableJoin::default();
     let Some(descriptor) = trip else { return (join, None) };
-    let named_route = nonempty_text(&descriptor.route_id);
+    let named_route = text_if_nonempty(&descriptor.route_id);
     let Some(timetable) = timetable else {
         join.route_id = named_route.map(SmolStr::new);
         return (join, None);
     };
-    let trip = nonempty_text(&descriptor.trip_id).and_then(|id| timetable.find_trip(id));
+    let trip = text_if_nonempty(&descriptor.trip_id).and_then(|id| timetable.find_trip(id));
     let route = match trip {
         Some(trip) => Some(timetable.trip(trip).route),
         None => named_route.and_then(|id| timetable.find_route(id)),
@@ -168,11 +168,11 @@ fn find_run<'a>(
 /// Returns the index of the call at which a vehicle is or to which it is heading.
 fn find_current_call(run: ScheduledRun<'_>, vehicle: &VehiclePosition) -> Option<usize> {
     let by_sequence = vehicle.current_stop_sequence.and_then(|sequence| {
-        run.numbered_calls().find(|(_, call)| call.stop_sequence == sequence).map(|(at, _)| at)
+        run.calls_with_indexes().find(|(_, call)| call.stop_sequence == sequence).map(|(at, _)| at)
     });
     by_sequence.or_else(|| {
-        let stop = run.timetable.find_stop(nonempty_text(&vehicle.stop_id)?)?;
-        run.numbered_calls().find(|(_, call)| call.stop == stop).map(|(at, _)| at)
+        let stop = run.timetable.find_stop(text_if_nonempty(&vehicle.stop_id)?)?;
+        run.calls_with_indexes().find(|(_, call)| call.stop == stop).map(|(at, _)| at)
     })
 }
 
@@ -186,9 +186,14 @@ fn find_next_call(
     update: &TripUpdate,
     at: i64,
 ) -> Option<(SmolStr, Option<i32>)> {
-    let calls = run.aligned_updates(update).filter(|(_, stop_time)| is_call_served(stop_time));
+    let calls =
+        run.match_updates_to_calls(update).filter(|(_, stop_time)| is_call_served(stop_time));
     let expected = calls.filter_map(|(call, stop_time)| {
-        Some((call, run.expected_time(call, stop_time)?, run.delay_at(call, stop_time)?))
+        Some((
+            call,
+            run.predicted_departure(call, stop_time)?,
+            run.delay_from_update(call, stop_time)?,
+        ))
     });
     let mut last = None;
     for (call, expected, delay) in expected {
@@ -199,11 +204,11 @@ fn find_next_call(
     }
     let (call, delay) = last?;
     let stop = run.timetable.trip_stop_time(run.trip, call)?.stop;
-    Some((SmolStr::new(run.timetable.stop(stop).id), Some(clamp_to_i32(delay))))
+    Some((SmolStr::new(run.timetable.stop(stop).id), Some(saturate_to_i32(delay))))
 }
 
 /// Returns the stop and delay of the next call of a trip that is not in the timetable, from the update alone.
-fn find_next_unmatched_call(update: &TripUpdate, at: i64) -> Option<(SmolStr, Option<i32>)> {
+fn find_next_call_in_update(update: &TripUpdate, at: i64) -> Option<(SmolStr, Option<i32>)> {
     let served = || update.stop_time_update.iter().filter(|stop_time| is_call_served(stop_time));
     let time = |stop_time: &StopTimeUpdate| {
         let departs = stop_time.departure.as_ref().and_then(|event| event.time);
@@ -213,7 +218,7 @@ fn find_next_unmatched_call(update: &TripUpdate, at: i64) -> Option<(SmolStr, Op
     let next = next.or_else(|| served().next_back())?;
     let departs = next.departure.as_ref().and_then(|event| event.delay);
     let delay = departs.or_else(|| next.arrival.as_ref().and_then(|event| event.delay));
-    Some((SmolStr::new(nonempty_text(&next.stop_id)?), delay))
+    Some((SmolStr::new(text_if_nonempty(&next.stop_id)?), delay))
 }
 
 fn is_call_served(stop_time: &StopTimeUpdate) -> bool {
@@ -224,18 +229,18 @@ fn is_call_served(stop_time: &StopTimeUpdate) -> bool {
 fn last_stop_name(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<SmolStr> {
     let timetable = timetable?;
     let last = update.stop_time_update.last()?;
-    let name = timetable.stop(timetable.find_stop(nonempty_text(&last.stop_id)?)?).name;
+    let name = timetable.stop(timetable.find_stop(text_if_nonempty(&last.stop_id)?)?).name;
     (!name.is_empty()).then(|| SmolStr::new(name))
 }
 
-fn put_next_stop(join: &mut TimetableJoin, timetable: Option<&Timetable>, id: SmolStr) {
+fn set_next_stop_by_id(join: &mut TimetableJoin, timetable: Option<&Timetable>, id: SmolStr) {
     match timetable.and_then(|timetable| Some((timetable, timetable.find_stop(&id)?))) {
-        Some((timetable, stop)) => put_known_stop(join, timetable, stop),
+        Some((timetable, stop)) => set_next_stop(join, timetable, stop),
         None => join.next_stop_id = Some(id),
     }
 }
 
-fn put_known_stop(join: &mut TimetableJoin, timetable: &Timetable, stop: StopIdx) {
+fn set_next_stop(join: &mut TimetableJoin, timetable: &Timetable, stop: StopIdx) {
     let stop = timetable.stop(stop);
     join.next_stop_id = Some(SmolStr::new(stop.id));
     join.next_stop_name = (!stop.name.is_empty()).then(|| SmolStr::new(stop.name));

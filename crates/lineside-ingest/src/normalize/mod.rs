@@ -9,14 +9,17 @@ mod siri;
 
 use lineside_formats::gtfs::Timetable;
 
-pub(crate) use gbfs::{ParsedSystemFile, RecordFragment, SystemFile, SystemKind, read_system_file};
-pub(crate) use gtfs_rt::{RecordDraft, draft_records, supersedes_record};
-pub(crate) use join::{join_alert, join_trip_update, join_vehicle};
+pub(crate) use gbfs::{
+    DecodedGbfsFile, GbfsFileRecords, GbfsRecordFileKind, GbfsRecordFragment, decode_file_records,
+};
+pub(crate) use gtfs_rt::{RecordDraft, can_replace_record, entity_to_record_drafts};
+pub(crate) use join::{alert_timetable_join, trip_update_timetable_join, vehicle_timetable_join};
 pub use siri::siri_to_gtfs_rt;
 pub(crate) use siri::{
-    CancelledEntity, JourneyMark, JourneyMarks, MappingRules as SiriRules, NormalizedMessage,
-    SiriEntity, TripPart, TripRef, feed_header as siri_header, message_refusal as siri_refusal,
-    normalize_message as normalize_siri,
+    CancelledEntity, DescribedTripPart, JourneyQualifierKind, JourneyQualifiers,
+    MappingRules as SiriRules, NormalizedMessage, SiriEntity, TripRef,
+    gtfs_rt_feed_header as siri_header, normalize_message as normalize_siri,
+    refusal_reason_of_message as siri_refusal,
 };
 
 #[derive(Clone, Copy, Debug)]

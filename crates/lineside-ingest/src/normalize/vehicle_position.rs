@@ -15,12 +15,12 @@ const NEAR_ORIGIN: f32 = 1.0;
 
 /// Removes an impossible position from the vehicle and returns the problem.
 pub(super) fn remove_invalid_position(vehicle: &mut VehiclePosition) -> Option<Problem> {
-    let fault = check_position(vehicle.position.as_ref()?)?;
+    let fault = find_position_problem(vehicle.position.as_ref()?)?;
     vehicle.position = None;
     Some(fault)
 }
 
-fn check_position(position: &Position) -> Option<Problem> {
+fn find_position_problem(position: &Position) -> Option<Problem> {
     let (lat, lon) = (position.latitude, position.longitude);
     let outside = |field, degrees: f32, max: f32| {
         let detail = || {

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::{
     decoder_crash_failure,
     polled_feed::PolledFeed,
-    protocol::{PollSuccess, Protocol},
+    protocol::{PollSuccess, SourceProtocol},
 };
 use crate::{
     catalog::RejectedSchedule,
@@ -22,13 +22,13 @@ use crate::{
     fetch::FetchedBody,
     fetch_failure::{FailureCode, FetchError},
     limits::HASH_CHUNK_BYTES_MAX,
-    load_budget::estimate_load_bytes,
+    load_budget::estimate_schedule_load_memory,
     network_writer::NetworkInput,
     poll_stages::PollStage,
-    record::FeedRecord,
-    service_window::ServiceWindow,
-    snapshot::{Snapshot, default_file_name},
-    trip_identity::nonzero_seconds,
+    record::FeedStatusRecord,
+    service_window::ServiceDateRange,
+    snapshot::{FeedBodySnapshot, default_download_file_name},
+    trip_identity::timestamp_if_nonzero,
 };
 
 /// The reason for rejecting a schedule without trips.
@@ -43,7 +43,7 @@ impl PolledFeed {
         let known = self.status.format.filter(|_| !self.has_new_source);
         if !self.feed.config().configured_format().or(known).is_some_and(Format::is_realtime) {
             let failure = FetchError::new(FailureCode::Empty, "the response has an empty body");
-            return Err(failure.with_reply(Some(status), 0, None));
+            return Err(failure.with_response(Some(status), 0, None));
         }
         self.clear_failures();
         let now = self.clock.wall_time();
@@ -52,7 +52,7 @@ impl PolledFeed {
     }
 
     /// Stores an accepted body and then serves it.
-    pub(super) async fn persist_body(
+    pub(super) async fn store_and_serve_body(
         &mut self,
         body: FetchedBody,
         format: Format,
@@ -63,13 +63,13 @@ impl PolledFeed {
         self.status.format = Some(format);
         let id = self.feed.id().as_str();
         let before = self.feed.snapshot().filter(|known| known.hash != hash);
-        let snapshot = new_snapshot(id, body, format, hash, now, before.as_deref());
-        self.persist_then_publish(snapshot, now).await;
+        let snapshot = body_to_snapshot(id, body, format, hash, now, before.as_deref());
+        self.store_then_publish_snapshot(snapshot, now).await;
     }
 
     /// Returns problems of bytes served without decoding: none if configured as raw. GBFS cannot be detected reliably
     /// from the content, so its format must be configured.
-    pub(super) fn check_raw_bytes(&self, bytes: &[u8]) -> Problems {
+    pub(super) fn problems_of_raw_bytes(&self, bytes: &[u8]) -> Problems {
         let mut problems = Problems::new();
         let is_promised = self.feed.config().configured_format().is_some_and(Format::is_raw);
         let system =
@@ -84,7 +84,7 @@ impl PolledFeed {
     }
 
     /// Returns the format of the bytes; an error if they are unusable as configured.
-    pub(super) fn detect_format(&self, bytes: &Bytes) -> Result<Format, FetchError> {
+    pub(super) fn detect_usable_format(&self, bytes: &Bytes) -> Result<Format, FetchError> {
         if bytes.is_empty() {
             return Err(FetchError::new(FailureCode::Empty, "the body is empty"));
         }
@@ -109,7 +109,7 @@ impl PolledFeed {
         }
     }
 
-    pub(super) async fn load_schedule(
+    pub(super) async fn decode_and_apply_schedule(
         &mut self,
         bytes: Bytes,
         format: Format,
@@ -123,22 +123,24 @@ impl PolledFeed {
         }
         let id = self.feed.id().clone();
         let body = bytes.clone();
-        let estimate = tokio::task::spawn_blocking(move || estimate_load_bytes(&body)).await;
-        let permit = self.loads.admit(estimate.map_err(|_| decoder_crash_failure())?).await;
+        let estimate =
+            tokio::task::spawn_blocking(move || estimate_schedule_load_memory(&body)).await;
+        let permit =
+            self.loads.wait_for_load_permit(estimate.map_err(|_| decoder_crash_failure())?).await;
         let network = self.feed.network();
-        let began = network.stage_start();
+        let began = network.stage_start_time();
         let came = bytes.clone();
         let limits = Arc::clone(&self.load_limits);
         let load = tokio::task::spawn_blocking(move || {
-            let _at = stage::enter_stage(PollStage::Decode.thread_stage());
-            Dataset::load_format(id, bytes, format, now, &limits)
+            let _at = stage::set_stage_until_dropped(PollStage::Decode.to_work_stage());
+            Dataset::decode_schedule(id, bytes, format, now, &limits)
         })
         .await;
-        network.record_stage(PollStage::Decode, began);
+        network.record_stage_duration(PollStage::Decode, began);
         let dataset =
-            self.accept_schedule(load.map_err(|_| decoder_crash_failure())?, came, now)?;
+            self.check_loaded_schedule(load.map_err(|_| decoder_crash_failure())?, came, now)?;
         drop(permit);
-        self.clear_other_format(format, now).await?;
+        self.clear_data_of_other_format(format, now).await?;
         self.record_success();
         self.status.format = Some(format);
         self.status.data_time = None;
@@ -150,10 +152,10 @@ impl PolledFeed {
             Arc::make_mut(&mut self.status.problems).merge(output_problems);
         }
         let (window, data_now) =
-            (ServiceWindow::from_timetable(&dataset.timetable), self.data_now());
-        self.rules.ended = window.and_then(|it| it.service_end(data_now));
+            (ServiceDateRange::from_timetable(&dataset.timetable), self.data_time_now());
+        self.rules.ended = window.and_then(|it| it.end_if_passed(data_now));
         self.status.update_state(now, data_now, &self.rules);
-        let record = FeedRecord::from_status(&self.status);
+        let record = FeedStatusRecord::from_status(&self.status);
         let (reply, done) = oneshot::channel();
         let input = NetworkInput::Dataset { number: self.number, dataset, record, now, reply };
         if self.send_to_network(input).await.is_err() || done.await.is_err() {
@@ -163,7 +165,7 @@ impl PolledFeed {
     }
 
     /// Returns the loaded schedule. The bytes of a rejected one are stored for inspection.
-    fn accept_schedule(
+    fn check_loaded_schedule(
         &self,
         loaded: Result<Dataset, lineside_formats::Error>,
         bytes: Bytes,
@@ -191,7 +193,7 @@ impl PolledFeed {
     }
 
     /// Sends the entities of a message to the network.
-    pub(super) async fn accept_entities(
+    pub(super) async fn apply_entities(
         &mut self,
         message: SplitFeedMessage,
         mut problems: Problems,
@@ -200,16 +202,16 @@ impl PolledFeed {
     ) -> Result<(), FetchError> {
         problems.merge(std::mem::take(&mut self.output_problems));
         // The message is good from here on; the health rules use the status that it leads to.
-        self.clear_other_format(format, now).await?;
+        self.clear_data_of_other_format(format, now).await?;
         let before = (self.status.clone(), self.is_expired);
         self.record_success();
         self.status.format = Some(format);
         let timestamp = message.header.timestamp.filter(|seconds| *seconds > 0);
         let possible = timestamp.filter(|seconds| *seconds <= TIMESTAMP_MAX);
         self.status.has_impossible_time = timestamp != possible;
-        self.status.data_time = nonzero_seconds(possible).map(UnixMillis::from_seconds);
+        self.status.data_time = timestamp_if_nonzero(possible).map(UnixMillis::from_seconds);
         let n_active = self.count_active_trips().await;
-        self.health.record_message(&message, n_active, now);
+        self.health.record_message_content(&message, n_active, now);
         self.rules.expectation = self.health.expected_content(n_active, now);
         let has_alerts =
             || message.entities.iter().any(|it| it.payload.contains(EntityPayloadKinds::ALERT));
@@ -223,7 +225,7 @@ impl PolledFeed {
             status: Box::new(self.status.clone()),
             rules: self.rules,
             now,
-            data_now: self.data_now(),
+            data_now: self.data_time_now(),
             reply,
         };
         if self.send_to_network(input).await.is_err() {
@@ -241,56 +243,58 @@ impl PolledFeed {
 }
 
 /// Accepts a body from the source: detects its format, compares it with the last one and decodes it.
-pub(super) async fn accept_body(
-    protocol: &mut dyn Protocol,
+pub(super) async fn count_and_accept_body(
+    protocol: &mut dyn SourceProtocol,
     polled: &mut PolledFeed,
     body: FetchedBody,
 ) -> Result<PollSuccess, FetchError> {
     polled.status.bytes += body.bytes.len() as u64;
-    accept_local_body(protocol, polled, body).await
+    accept_body_if_changed(protocol, polled, body).await
 }
 
 /// Accepts a body of local origin, which does not count as received bytes.
-pub(super) async fn accept_local_body(
-    protocol: &mut dyn Protocol,
+pub(super) async fn accept_body_if_changed(
+    protocol: &mut dyn SourceProtocol,
     polled: &mut PolledFeed,
     body: FetchedBody,
 ) -> Result<PollSuccess, FetchError> {
-    let format = polled.detect_format(&body.bytes)?;
+    let format = polled.detect_usable_format(&body.bytes)?;
     let hash = hash_body(&body.bytes).await;
     let known = polled.feed.snapshot();
-    let is_known = |known: &Arc<Snapshot>| known.hash == hash && known.format == format;
-    let is_applied = !polled.is_expired && !protocol.must_decode_again(polled);
+    let is_known = |known: &Arc<FeedBodySnapshot>| known.hash == hash && known.format == format;
+    let is_applied = !polled.is_expired && !protocol.must_decode_unchanged_body(polled);
     if known.as_ref().is_some_and(is_known) && is_applied {
         polled.has_new_source = false;
-        polled.confirm_snapshot();
+        polled.record_not_modified();
         return Ok(PollSuccess::Same);
     }
     let now = polled.clock.wall_time();
-    let message = protocol.decode_body(polled, body.bytes.clone(), format, now).await?;
-    polled.persist_body(body, format, hash, now).await;
-    polled.observe_message(message, now).await;
+    let message = protocol.decode_and_apply_body(polled, body.bytes.clone(), format, now).await?;
+    polled.store_and_serve_body(body, format, hash, now).await;
+    polled.pass_message_to_observer(message, now).await;
     Ok(PollSuccess::New)
 }
 
 /// Returns a fetched body as the snapshot that follows `before`.
-pub(super) fn new_snapshot(
+pub(super) fn body_to_snapshot(
     id: &str,
     body: FetchedBody,
     format: Format,
     hash: u128,
     now: UnixMillis,
-    before: Option<&Snapshot>,
-) -> Snapshot {
-    Snapshot {
+    before: Option<&FeedBodySnapshot>,
+) -> FeedBodySnapshot {
+    FeedBodySnapshot {
         hash,
         format,
         content_type: body
             .content_type
             .unwrap_or_else(|| format.media_type(&body.bytes).to_owned()),
-        file_name: body.file_name.unwrap_or_else(|| default_file_name(id, format, &body.bytes)),
+        file_name: body
+            .file_name
+            .unwrap_or_else(|| default_download_file_name(id, format, &body.bytes)),
         fetched_at: now,
-        last_modified: Snapshot::changed_at(body.last_modified, now, before),
+        last_modified: FeedBodySnapshot::compute_modification_time(body.last_modified, now, before),
         bytes: body.bytes,
     }
 }
@@ -298,9 +302,9 @@ pub(super) fn new_snapshot(
 /// Hashes a body; a large one on a blocking thread.
 pub(super) async fn hash_body(bytes: &Bytes) -> u128 {
     if bytes.len() < HASH_CHUNK_BYTES_MAX {
-        return Snapshot::hash_bytes(bytes);
+        return FeedBodySnapshot::hash_body(bytes);
     }
     let shared = bytes.clone();
-    let hashed = tokio::task::spawn_blocking(move || Snapshot::hash_bytes(&shared)).await;
-    hashed.unwrap_or_else(|_| Snapshot::hash_bytes(bytes))
+    let hashed = tokio::task::spawn_blocking(move || FeedBodySnapshot::hash_body(&shared)).await;
+    hashed.unwrap_or_else(|_| FeedBodySnapshot::hash_body(bytes))
 }

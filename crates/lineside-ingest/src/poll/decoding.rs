@@ -17,7 +17,7 @@ pub(crate) async fn decode_message(
             .map_err(|error| FetchError::from_decoder_error(&error));
     }
     let decoded = tokio::task::spawn_blocking(move || {
-        let _at = stage::enter_stage(PollStage::Decode.thread_stage());
+        let _at = stage::set_stage_until_dropped(PollStage::Decode.to_work_stage());
         let (message, problems) = gtfs_rt::decode_json(&body, &limits)?;
         Ok((gtfs_rt::SplitFeedMessage::from_decoded_message(&message), problems))
     });

@@ -7,19 +7,19 @@ use lineside_formats::{Format, siri::SiriMessage};
 use lineside_sync::UnixMillis;
 
 use super::polled_feed::PolledFeed;
-use crate::message_observer::{ObservedMessage, SiriPart};
+use crate::message_observer::{ObservedMessage, SiriMessagePart};
 
 /// A message retained until it has been observed.
-pub(super) enum UnobservedMessage {
+pub(super) enum MessageToObserve {
     GtfsRt(Bytes),
-    Siri(Box<SiriMessage>, SiriPart),
+    Siri(Box<SiriMessage>, SiriMessagePart),
 }
 
-impl UnobservedMessage {
+impl MessageToObserve {
     fn as_observed(&self) -> ObservedMessage<'_> {
         match self {
-            UnobservedMessage::GtfsRt(bytes) => ObservedMessage::GtfsRt(bytes),
-            UnobservedMessage::Siri(message, part) => ObservedMessage::Siri(message, *part),
+            MessageToObserve::GtfsRt(bytes) => ObservedMessage::GtfsRt(bytes),
+            MessageToObserve::Siri(message, part) => ObservedMessage::Siri(message, *part),
         }
     }
 }
@@ -32,7 +32,7 @@ impl PolledFeed {
 
     /// Asks the observer if the feed reported trips before this process: then an empty message means that data are
     /// missing.
-    pub(super) async fn restore_trip_history(&mut self) {
+    pub(super) async fn restore_has_reported_trips(&mut self) {
         let Some(inspector) = self.message_observer.clone().filter(|_| self.has_observer()) else {
             return;
         };
@@ -40,16 +40,17 @@ impl PolledFeed {
             return;
         }
         let feed = Arc::clone(&self.feed);
-        let has_reported = tokio::task::spawn_blocking(move || inspector.has_reported_trips(&feed));
+        let has_reported =
+            tokio::task::spawn_blocking(move || inspector.has_recently_reported_trips(&feed));
         if has_reported.await.unwrap_or(false) {
-            self.health.mark_trips_seen();
+            self.health.mark_trips_reported_earlier();
         }
     }
 
     /// Passes a published message to the observer.
-    pub(super) async fn observe_message(
+    pub(super) async fn pass_message_to_observer(
         &self,
-        observation: Option<UnobservedMessage>,
+        observation: Option<MessageToObserve>,
         now: UnixMillis,
     ) {
         let (Some(observation), Some(inspector)) = (observation, self.message_observer.clone())

@@ -7,18 +7,20 @@ use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 
 use super::{
-    PollerContext,
-    accept::accept_body,
-    observe::UnobservedMessage,
+    SharedPollerContext,
+    accept::count_and_accept_body,
+    observe::MessageToObserve,
     polled_feed::PolledFeed,
-    protocols::{ConvertedProtocol, ConverterReply, GbfsProtocol, PlainProtocol, SiriProtocol},
+    protocols::{
+        ConvertedProtocol, ConverterResult, GbfsProtocol, SiriProtocol, WholeFileProtocol,
+    },
 };
 use crate::{
     feed_config::FeedConfig,
     fetch::{FetchedBody, SourceRequest},
     fetch_failure::FetchError,
     inbox::InboxDelivery,
-    snapshot::Snapshot,
+    snapshot::FeedBodySnapshot,
 };
 
 /// A boxed future that may borrow.
@@ -58,14 +60,14 @@ impl PollSuccess {
     }
 
     /// Returns true if the source confirmed the current content.
-    pub(super) fn confirms_content(self) -> bool {
+    pub(super) fn has_confirmed_content(self) -> bool {
         matches!(self, PollSuccess::Same | PollSuccess::NotModified)
     }
 }
 
 /// How a delivery from the producer changes the time of the next poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NextPoll {
+pub(super) enum NextPollChange {
     /// The time does not change.
     Unchanged,
     /// The next poll is in this time.
@@ -77,14 +79,14 @@ pub(super) enum NextPoll {
 }
 
 /// Requests a kind of source and reads its replies. The poller decides when, and does not depend on formats.
-pub(super) trait Protocol: fmt::Debug + Send {
+pub(super) trait SourceProtocol: fmt::Debug + Send {
     /// Returns itself, for the methods that every protocol has.
-    fn as_protocol(&mut self) -> &mut dyn Protocol;
+    fn as_dyn_protocol(&mut self) -> &mut dyn SourceProtocol;
 
     /// Returns true if it decodes bodies of this format.
-    fn reads_format(&self, format: Format) -> bool;
+    fn can_decode_format(&self, format: Format) -> bool;
 
-    fn next_request<'a>(
+    fn next_source_request<'a>(
         &'a mut self,
         _polled: &'a mut PolledFeed,
     ) -> BoxFuture<'a, Result<SourceRequest, FetchError>> {
@@ -97,7 +99,7 @@ pub(super) trait Protocol: fmt::Debug + Send {
         &self,
         _polled: &mut PolledFeed,
         _body: &FetchedBody,
-    ) -> Option<BoxFuture<'static, ConverterReply>> {
+    ) -> Option<BoxFuture<'static, ConverterResult>> {
         None
     }
 
@@ -106,64 +108,64 @@ pub(super) trait Protocol: fmt::Debug + Send {
         &'a mut self,
         polled: &'a mut PolledFeed,
         body: FetchedBody,
-        _converted: Option<ConverterReply>,
+        _converted: Option<ConverterResult>,
     ) -> BoxFuture<'a, Result<PollSuccess, FetchError>> {
-        Box::pin(accept_body(self.as_protocol(), polled, body))
+        Box::pin(count_and_accept_body(self.as_dyn_protocol(), polled, body))
     }
 
     /// Decodes a body that differs from the current one and sends its content to the network. Returns the message for
     /// the observer.
-    fn decode_body<'a>(
+    fn decode_and_apply_body<'a>(
         &'a mut self,
         polled: &'a mut PolledFeed,
         body: Bytes,
         format: Format,
         now: UnixMillis,
-    ) -> BoxFuture<'a, Result<Option<UnobservedMessage>, FetchError>>;
+    ) -> BoxFuture<'a, Result<Option<MessageToObserve>, FetchError>>;
 
     /// Returns true if a body must be decoded even if it equals the current one.
-    fn must_decode_again(&self, _polled: &PolledFeed) -> bool {
+    fn must_decode_unchanged_body(&self, _polled: &PolledFeed) -> bool {
         false
     }
 
     /// Returns true if the protocol starts from the current body: the body is decoded after a start even if the network
     /// already has its content, and again with each new configuration.
-    fn starts_from_body(&self) -> bool {
+    fn is_body_needed_at_start(&self) -> bool {
         false
     }
 
     /// Decodes the body that an earlier process stored.
-    fn decode_restored<'a>(
+    fn decode_restored_body<'a>(
         &'a mut self,
         polled: &'a mut PolledFeed,
-        snapshot: &'a Snapshot,
+        snapshot: &'a FeedBodySnapshot,
         is_too_old: bool,
     ) -> BoxFuture<'a, Result<(), FetchError>>;
 
     /// Returns the restored message for the observer, if it is a whole one.
-    fn restored_message<'a>(
+    fn restored_message_to_observe<'a>(
         &'a self,
         _polled: &'a PolledFeed,
-        _snapshot: &'a Snapshot,
-    ) -> BoxFuture<'a, Option<UnobservedMessage>> {
+        _snapshot: &'a FeedBodySnapshot,
+    ) -> BoxFuture<'a, Option<MessageToObserve>> {
         Box::pin(ready(None))
     }
 
     /// Waits for the next delivery that the producer sends by itself. Cancel safe.
-    fn next_delivery(&mut self) -> BoxFuture<'_, InboxDelivery> {
+    fn wait_for_delivery(&mut self) -> BoxFuture<'_, InboxDelivery> {
         Box::pin(std::future::pending())
     }
 
-    fn accept_delivery<'a>(
+    fn accept_producer_delivery<'a>(
         &'a mut self,
         _polled: &'a mut PolledFeed,
         _delivery: InboxDelivery,
-    ) -> BoxFuture<'a, NextPoll> {
-        Box::pin(ready(NextPoll::Unchanged))
+    ) -> BoxFuture<'a, NextPollChange> {
+        Box::pin(ready(NextPollChange::Unchanged))
     }
 
     /// Records that a poll did not fail.
-    fn record_outcome<'a>(
+    fn record_successful_poll<'a>(
         &'a mut self,
         _polled: &'a mut PolledFeed,
         _outcome: PollSuccess,
@@ -175,7 +177,7 @@ pub(super) trait Protocol: fmt::Debug + Send {
     ///
     /// # Errors
     /// Returns the failure otherwise.
-    fn judge_failure(
+    fn reinterpret_failure(
         &mut self,
         _polled: &mut PolledFeed,
         failure: FetchError,
@@ -184,20 +186,23 @@ pub(super) trait Protocol: fmt::Debug + Send {
     }
 
     /// Updates the content between polls.
-    fn refresh_content<'a>(&'a mut self, _polled: &'a mut PolledFeed) -> BoxFuture<'a, ()> {
+    fn update_content_between_polls<'a>(
+        &'a mut self,
+        _polled: &'a mut PolledFeed,
+    ) -> BoxFuture<'a, ()> {
         Box::pin(ready(()))
     }
 
     /// Returns the time until the next request if this kind of source determines it.
-    fn next_request_wait(&mut self, _polled: &mut PolledFeed) -> Option<Duration> {
+    fn time_until_next_request(&mut self, _polled: &mut PolledFeed) -> Option<Duration> {
         None
     }
 
     /// Polls the files of a system at once.
-    fn poll_files(&self) {}
+    fn poll_listed_files_now(&self) {}
 
     /// Continues with a changed configuration of the same source; `_before` is the old one.
-    fn reconfigure(&mut self, _polled: &mut PolledFeed, _before: &FeedConfig) {}
+    fn apply_changed_config(&mut self, _polled: &mut PolledFeed, _before: &FeedConfig) {}
 
     /// Returns the request that ends the relation to the producer, if there is one to end.
     fn termination_request(&self, _polled: &PolledFeed) -> Option<SourceRequest> {
@@ -205,23 +210,24 @@ pub(super) trait Protocol: fmt::Debug + Send {
     }
 
     /// Records that the termination request is being sent.
-    fn record_termination(&mut self) {}
+    fn mark_termination_sent(&mut self) {}
 }
 
 /// Returns the protocol of a feed by its configuration, or by the format of its current content.
 pub(super) fn protocol_for_feed(
     polled: &mut PolledFeed,
-    shared: &PollerContext,
-) -> Box<dyn Protocol> {
+    shared: &SharedPollerContext,
+) -> Box<dyn SourceProtocol> {
     let config = Arc::clone(polled.feed.shared_config());
     let known_format = polled.feed.snapshot().map(|snapshot| snapshot.format);
-    let protocol: Box<dyn Protocol> = if config.format.is_some_and(Format::is_shared_mobility) {
+    let protocol: Box<dyn SourceProtocol> = if config.format.is_some_and(Format::is_shared_mobility)
+    {
         Box::new(GbfsProtocol::new(polled, shared))
     } else if config.siri.is_some() {
         // A converter may make another format of SIRI.
         Box::new(SiriProtocol::new(polled))
     } else {
-        protocol_for_format(config.format.or(known_format), polled)
+        protocol_for_detected_format(config.format.or(known_format), polled)
     };
     match config.converter.is_some() {
         true => Box::new(ConvertedProtocol::new(protocol, polled, shared)),
@@ -230,12 +236,12 @@ pub(super) fn protocol_for_feed(
 }
 
 /// Returns the protocol of a feed with data of this detected format. A GBFS system is never detected.
-pub(super) fn protocol_for_format(
+pub(super) fn protocol_for_detected_format(
     format: Option<Format>,
     polled: &mut PolledFeed,
-) -> Box<dyn Protocol> {
+) -> Box<dyn SourceProtocol> {
     match format {
         Some(Format::Siri) => Box::new(SiriProtocol::new(polled)),
-        _ => Box::new(PlainProtocol),
+        _ => Box::new(WholeFileProtocol),
     }
 }

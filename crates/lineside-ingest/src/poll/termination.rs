@@ -16,7 +16,7 @@ const TERMINATION_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// The request that ends the relation to a producer that is no longer the feed's.
 #[derive(Debug)]
-pub(super) struct PendingTermination {
+pub(super) struct PreviousSourceTermination {
     pub(super) fetcher: SourceFetcher,
     pub(super) rate_limit_bucket: RateLimitBucket,
     pub(super) request: SourceRequest,
@@ -24,27 +24,33 @@ pub(super) struct PendingTermination {
 
 impl FeedPoller {
     /// Ends the relation to the producer, and to the previous one.
-    pub(super) async fn terminate_source(&mut self) {
-        self.terminate_previous().await;
+    pub(super) async fn terminate_subscriptions(&mut self) {
+        self.terminate_previous_source().await;
         let Some(request) = self.protocol.termination_request(&self.polled) else { return };
-        self.protocol.record_termination();
+        self.protocol.mark_termination_sent();
         let polled = &mut self.polled;
-        send_termination(&mut polled.fetcher, &self.rate_limit_bucket, request, &polled.clock)
-            .await;
+        send_termination_request(
+            &mut polled.fetcher,
+            &self.rate_limit_bucket,
+            request,
+            &polled.clock,
+        )
+        .await;
     }
 
     /// Ends the relation to the previous producer.
-    pub(super) async fn terminate_previous(&mut self) {
-        if let Some(PendingTermination { mut fetcher, rate_limit_bucket, request }) =
+    pub(super) async fn terminate_previous_source(&mut self) {
+        if let Some(PreviousSourceTermination { mut fetcher, rate_limit_bucket, request }) =
             self.pending_termination.take()
         {
-            send_termination(&mut fetcher, &rate_limit_bucket, request, &self.polled.clock).await;
+            send_termination_request(&mut fetcher, &rate_limit_bucket, request, &self.polled.clock)
+                .await;
         }
     }
 }
 
 /// Sends the request within a time limit. Its outcome does not matter: the subscription expires by itself.
-async fn send_termination(
+async fn send_termination_request(
     fetcher: &mut SourceFetcher,
     bucket: &RateLimitBucket,
     request: SourceRequest,
@@ -52,7 +58,7 @@ async fn send_termination(
 ) {
     let send_request = async {
         let now = clock.monotonic();
-        let permit = bucket.reserve_from(now, now).wait_for_permit(Arc::clone(clock)).await;
+        let permit = bucket.reserve_request_time(now, now).wait_for_permit(Arc::clone(clock)).await;
         let _: Result<FetchOutcome, FetchError> = fetcher.fetch_source(permit, request).await;
     };
     tokio::select! {

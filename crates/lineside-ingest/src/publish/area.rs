@@ -8,7 +8,7 @@ use crate::{
     channel_kinds::{self, RoomKind},
     feed_id::FeedId,
     geohash::{CELL_CHARS, GeohashCell},
-    hashing::HashSeed,
+    hashing::SeededHashBuilder,
     network_state::NetworkState,
     record::{Record, RecordKind, RemovalReason},
 };
@@ -17,38 +17,38 @@ use crate::{
 ///
 /// Bounded by the existing rooms of cells.
 #[derive(Debug, Default)]
-pub(super) struct AreaCounts {
-    cells: HashMap<u64, HashMap<FeedId, usize>, HashSeed>,
+pub(super) struct CellFeedCounts {
+    cells: HashMap<u64, HashMap<FeedId, usize>, SeededHashBuilder>,
 }
 
-impl AreaCounts {
+impl CellFeedCounts {
     /// Clears the counts, when no cell has subscribers.
     pub(super) fn clear_counts(&mut self) {
         self.cells.clear();
     }
 
-    pub(super) fn publish_changes(
+    pub(super) fn add_cell_changes(
         &mut self,
         targets: &mut TargetRooms,
         before: &NetworkState,
         next: &NetworkState,
         changes: &[RecordChange],
     ) {
-        self.recount_cells(targets, before);
+        self.count_new_cells(targets, before);
         for change in changes {
-            let Some(record) = change.record() else { continue };
+            let Some(record) = change.new_or_old_record() else { continue };
             match record.kind {
                 RecordKind::Vehicle | RecordKind::Station => {
-                    self.move_record(targets, next, change)
+                    self.add_record_change_to_cells(targets, next, change)
                 }
-                RecordKind::Feed => self.announce_feed(targets, record),
+                RecordKind::Feed => self.add_feed_status_to_cells(targets, record),
                 _ => {}
             }
         }
     }
 
     /// Counts the records of newly subscribed cells in the state before, and drops cells without subscribers.
-    fn recount_cells(&mut self, targets: &TargetRooms, before: &NetworkState) {
+    fn count_new_cells(&mut self, targets: &TargetRooms, before: &NetworkState) {
         let mut known = std::mem::take(&mut self.cells);
         for room in targets.rooms() {
             let id = room.key().id;
@@ -66,7 +66,7 @@ impl AreaCounts {
         }
     }
 
-    fn move_record(
+    fn add_record_change_to_cells(
         &mut self,
         targets: &mut TargetRooms,
         next: &NetworkState,
@@ -86,28 +86,36 @@ impl AreaCounts {
                 && let Some(counts) = self.cells.get_mut(&cell)
             {
                 if old_cell != new_cell && count_entering(counts, &new.feed) {
-                    put_feed_record(targets, cell, next, &new.feed);
+                    add_feed_status_to_cell(targets, cell, next, &new.feed);
                 }
-                targets.put_upsert((RoomKind::Area, cell), new.upsert_json());
+                targets.add_upsert_to_room((RoomKind::Area, cell), new.upsert_json());
             }
             if let (Some(cell), Some(old)) =
                 (old_cell.filter(|_| old_cell != new_cell), &change.old)
                 && let Some(counts) = self.cells.get_mut(&cell)
             {
-                targets.put_removal((RoomKind::Area, cell), old, room_removal_reason(change));
+                targets.add_removal_to_room(
+                    (RoomKind::Area, cell),
+                    old,
+                    room_removal_reason(change),
+                );
                 if count_leaving(counts, &old.feed)
                     && let Some(slice) = next.find_feed_slice(old.feed.as_str())
                 {
-                    targets.put_removal((RoomKind::Area, cell), &slice.record, RemovalReason::Gone);
+                    targets.add_removal_to_room(
+                        (RoomKind::Area, cell),
+                        &slice.record,
+                        RemovalReason::Gone,
+                    );
                 }
             }
         }
     }
 
-    fn announce_feed(&self, targets: &mut TargetRooms, record: &Record) {
+    fn add_feed_status_to_cells(&self, targets: &mut TargetRooms, record: &Record) {
         for (&cell, counts) in &self.cells {
             if counts.contains_key(&record.feed) {
-                targets.put_upsert((RoomKind::Area, cell), record.upsert_json());
+                targets.add_upsert_to_room((RoomKind::Area, cell), record.upsert_json());
             }
         }
     }
@@ -131,8 +139,13 @@ fn count_leaving(counts: &mut HashMap<FeedId, usize>, feed: &FeedId) -> bool {
     false
 }
 
-fn put_feed_record(targets: &mut TargetRooms, cell: u64, next: &NetworkState, feed: &FeedId) {
+fn add_feed_status_to_cell(
+    targets: &mut TargetRooms,
+    cell: u64,
+    next: &NetworkState,
+    feed: &FeedId,
+) {
     if let Some(slice) = next.find_feed_slice(feed.as_str()) {
-        targets.put_upsert((RoomKind::Area, cell), slice.record.upsert_json());
+        targets.add_upsert_to_room((RoomKind::Area, cell), slice.record.upsert_json());
     }
 }

@@ -9,16 +9,16 @@ use lineside_formats::{
     gtfs::{StopIdx, Timetable},
     gtfs_rt::proto::TripUpdate,
 };
-use lineside_hub::Room;
+use lineside_hub::ChannelRoom;
+use lineside_model::departures::list_stop_channel_records;
 
-use super::targets::{Key, TargetRooms};
+use super::targets::{RoomKindAndId, TargetRooms};
 use crate::{
     change::RecordChange,
     channel_kinds::RoomKind,
-    departures::list_board_records,
     network_state::NetworkState,
     record::{Record, RemovalReason},
-    trip_identity::nonempty_text,
+    trip_identity::text_if_nonempty,
 };
 
 /// The last published board of each existing room of a stop. Bounded by these rooms.
@@ -29,7 +29,7 @@ pub(super) struct PublishedBoards {
 
 #[derive(Debug)]
 struct PublishedBoard {
-    room: Weak<Room>,
+    room: Weak<ChannelRoom>,
     departures: Vec<Arc<Record>>,
 }
 
@@ -40,10 +40,10 @@ impl PublishedBoards {
     }
 
     /// Adds the board changes of stop rooms; `touched` are the stops to check, if not all.
-    pub(super) fn put_board_changes(
+    pub(super) fn add_board_changes(
         &mut self,
         targets: &mut TargetRooms,
-        touched: Option<&TouchedStops<'_>>,
+        touched: Option<&PossiblyChangedStops<'_>>,
         before: &NetworkState,
         next: &NetworkState,
     ) {
@@ -60,10 +60,10 @@ impl PublishedBoards {
             }
             // An earlier room with the same key may have received another board.
             let board = known.remove(&id).filter(|board| board.room.ptr_eq(&Arc::downgrade(&room)));
-            let old =
-                board.map_or_else(|| list_board_records(before, &stop), |board| board.departures);
-            let new = reuse_unchanged(&old, list_board_records(next, &stop));
-            put_board_difference(targets, (RoomKind::Stop, id), &old, &new);
+            let old = board
+                .map_or_else(|| list_stop_channel_records(before, &stop), |board| board.departures);
+            let new = reuse_unchanged(&old, list_stop_channel_records(next, &stop));
+            add_board_difference(targets, (RoomKind::Stop, id), &old, &new);
             let board = PublishedBoard { room: Arc::downgrade(&room), departures: new };
             self.boards.insert(id, board);
         }
@@ -72,50 +72,50 @@ impl PublishedBoards {
 
 /// The stops whose departures a poll may have changed.
 #[derive(Debug)]
-pub(super) struct TouchedStops<'a> {
+pub(super) struct PossiblyChangedStops<'a> {
     timetable: &'a Timetable,
     /// One bit per stop.
     stops: Vec<u64>,
 }
 
-impl<'a> TouchedStops<'a> {
+impl<'a> PossiblyChangedStops<'a> {
     /// Collects the scheduled and reported stops of trips with changed updates, and their stations.
     pub(super) fn from_changes(
         changes: &[RecordChange],
         timetable: &'a Timetable,
-    ) -> TouchedStops<'a> {
+    ) -> PossiblyChangedStops<'a> {
         let stops = vec![0; timetable.stops().len().div_ceil(64)];
-        let mut touched = TouchedStops { timetable, stops };
+        let mut touched = PossiblyChangedStops { timetable, stops };
         for change in changes {
             for record in [&change.old, &change.new].into_iter().flatten() {
                 if let Some(update) = record.trip_update() {
-                    touched.add_trip(update);
+                    touched.add_stops_of_trip(update);
                 }
             }
         }
         touched
     }
 
-    fn add_trip(&mut self, update: &TripUpdate) {
+    fn add_stops_of_trip(&mut self, update: &TripUpdate) {
         let timetable = self.timetable;
-        let trip = nonempty_text(&update.trip.trip_id).and_then(|id| timetable.find_trip(id));
+        let trip = text_if_nonempty(&update.trip.trip_id).and_then(|id| timetable.find_trip(id));
         if let Some(pattern) = trip.and_then(|trip| timetable.trip_pattern(trip)) {
-            timetable.pattern_stops(pattern).for_each(|stop| self.add_stop(stop));
+            timetable.pattern_stops(pattern).for_each(|stop| self.add_stop_and_parents(stop));
         }
         for call in &update.stop_time_update {
             let assigned = call.stop_time_properties.as_ref();
             let assigned =
-                assigned.and_then(|properties| nonempty_text(&properties.assigned_stop_id));
-            for id in [nonempty_text(&call.stop_id), assigned].into_iter().flatten() {
+                assigned.and_then(|properties| text_if_nonempty(&properties.assigned_stop_id));
+            for id in [text_if_nonempty(&call.stop_id), assigned].into_iter().flatten() {
                 if let Some(stop) = timetable.find_stop(id) {
-                    self.add_stop(stop);
+                    self.add_stop_and_parents(stop);
                 }
             }
         }
     }
 
     /// Adds a stop and its parents: a station shows the departures of all its platforms.
-    fn add_stop(&mut self, stop: StopIdx) {
+    fn add_stop_and_parents(&mut self, stop: StopIdx) {
         let mut next = Some(stop);
         while let Some(stop) = next {
             let (word, bit) = (stop.get() / 64, 1 << (stop.get() % 64));
@@ -138,27 +138,27 @@ fn reuse_unchanged(old: &[Arc<Record>], new: Vec<Arc<Record>>) -> Vec<Arc<Record
     let by_id: HashMap<&str, &Arc<Record>> =
         old.iter().map(|record| (record.id.as_str(), record)).collect();
     let reused = new.into_iter().map(|record| match by_id.get(record.id.as_str()) {
-        Some(known) if known.content_eq(&record) => Arc::clone(known),
+        Some(known) if known.has_same_content(&record) => Arc::clone(known),
         _ => record,
     });
     reused.collect()
 }
 
 /// A board's records are limited in number and size, so that all its changes fit into one message.
-fn put_board_difference(
+fn add_board_difference(
     targets: &mut TargetRooms,
-    key: Key,
+    key: RoomKindAndId,
     old: &[Arc<Record>],
     new: &[Arc<Record>],
 ) {
     for record in old {
         if !new.iter().any(|other| other.id == record.id) {
-            targets.put_removal(key, record, RemovalReason::Gone);
+            targets.add_removal_to_room(key, record, RemovalReason::Gone);
         }
     }
     for record in new {
         if !old.iter().any(|other| Arc::ptr_eq(other, record)) {
-            targets.put_upsert(key, record.upsert_json());
+            targets.add_upsert_to_room(key, record.upsert_json());
         }
     }
 }

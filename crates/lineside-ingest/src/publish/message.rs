@@ -12,18 +12,18 @@ pub(crate) const MESSAGE_OVERHEAD: usize = 96;
 
 /// Changes collected for one message.
 #[derive(Debug, Default)]
-pub(crate) struct ChangeMessage {
+pub(crate) struct ChangeMessageBuilder {
     items: Vec<u8>,
 }
 
-impl ChangeMessage {
+impl ChangeMessageBuilder {
     /// Adds a change as JSON.
     pub(crate) fn push(&mut self, item: &[u8]) {
-        self.push_with(|items| items.extend_from_slice(item));
+        self.push_written_change(|items| items.extend_from_slice(item));
     }
 
     /// Adds a change that `write` writes.
-    pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn push_written_change(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if !self.items.is_empty() {
             self.items.push(b',');
         }
@@ -40,18 +40,18 @@ impl ChangeMessage {
     }
 
     /// Returns the collected changes as a publication and clears them.
-    pub(crate) fn take_message(&mut self, at: UnixMillis) -> Bytes {
-        let message = self.encode_message(at, None);
+    pub(crate) fn take_publication(&mut self, at: UnixMillis) -> Bytes {
+        let message = self.encode_change_message(at, None);
         self.items.clear();
         message
     }
 
     /// Returns the changes as one part of a state; parts are counted from 1.
     pub(crate) fn encode_state_part(&self, at: UnixMillis, part: usize, parts: usize) -> Bytes {
-        self.encode_message(at, Some((part, parts)))
+        self.encode_change_message(at, Some((part, parts)))
     }
 
-    fn encode_message(&self, at: UnixMillis, part: Option<(usize, usize)>) -> Bytes {
+    fn encode_change_message(&self, at: UnixMillis, part: Option<(usize, usize)>) -> Bytes {
         let mut out = Vec::with_capacity(MESSAGE_OVERHEAD + self.items.len());
         let head = match part {
             None => write!(out, "{{\"at\":{}", at.0),
@@ -72,10 +72,10 @@ pub fn encode_state_parts<'a>(
     at: UnixMillis,
     upserts: impl IntoIterator<Item = &'a Bytes>,
 ) -> Vec<Bytes> {
-    let mut parts = vec![ChangeMessage::default()];
+    let mut parts = vec![ChangeMessageBuilder::default()];
     for upsert in upserts {
         if parts.last().is_some_and(|part| part.is_full_for(upsert.len() + 1)) {
-            parts.push(ChangeMessage::default());
+            parts.push(ChangeMessageBuilder::default());
         }
         if let Some(part) = parts.last_mut() {
             part.push(upsert);
@@ -90,16 +90,16 @@ pub fn encode_state_parts<'a>(
 }
 
 /// Encodes changes as publications in order; none without changes.
-pub fn encode_publications(at: UnixMillis, items: &[Bytes]) -> Vec<Bytes> {
-    let (mut messages, mut changes) = (Vec::new(), ChangeMessage::default());
+pub fn encode_changes_as_publications(at: UnixMillis, items: &[Bytes]) -> Vec<Bytes> {
+    let (mut messages, mut changes) = (Vec::new(), ChangeMessageBuilder::default());
     for item in items {
         if changes.is_full_for(item.len() + 1) {
-            messages.push(changes.take_message(at));
+            messages.push(changes.take_publication(at));
         }
         changes.push(item);
     }
     if !changes.is_empty() {
-        messages.push(changes.take_message(at));
+        messages.push(changes.take_publication(at));
     }
     messages
 }
@@ -112,14 +112,14 @@ mod tests {
 
     #[test]
     fn a_publication_has_a_time_and_changes() {
-        let mut changes = ChangeMessage::default();
+        let mut changes = ChangeMessageBuilder::default();
         changes.push(b"{\"op\":1}");
         changes.push(b"{\"op\":2}");
         assert_eq!(
-            changes.take_message(AT),
+            changes.take_publication(AT),
             "{\"at\":1700000000123,\"changes\":[{\"op\":1},{\"op\":2}]}"
         );
-        assert_eq!(changes.take_message(AT), "{\"at\":1700000000123,\"changes\":[]}");
+        assert_eq!(changes.take_publication(AT), "{\"at\":1700000000123,\"changes\":[]}");
     }
 
     #[test]
@@ -133,10 +133,11 @@ mod tests {
     #[test]
     fn many_changes_are_split_into_several_publications() {
         let change = Bytes::from(format!("{{\"id\":\"{}\"}}", "x".repeat(50_000)));
-        let messages = encode_publications(AT, &[change.clone(), change.clone(), change]);
+        let messages =
+            encode_changes_as_publications(AT, &[change.clone(), change.clone(), change]);
         assert_eq!(messages.len(), 2);
         assert!(messages.iter().all(|message| message.len() <= MESSAGE_BYTES_MAX));
-        assert!(encode_publications(AT, &[]).is_empty());
+        assert!(encode_changes_as_publications(AT, &[]).is_empty());
     }
 
     #[test]

@@ -23,7 +23,7 @@ fn known(state: &NetworkState) -> Known {
 /// Applies changes like a client, and asserts that the old record is present where a change says so.
 fn follow(known: &mut Known, applied: &ApplyOutcome) {
     for change in &applied.changes {
-        let record = change.record().unwrap();
+        let record = change.new_or_old_record().unwrap();
         let key = (record.feed.to_string(), record.kind.as_str(), record.id.to_string());
         assert_eq!(change.old.is_some(), known.contains_key(&key), "{key:?}");
         match &change.new {
@@ -71,8 +71,8 @@ proptest! {
     #[test]
     fn arbitrary_bytes_are_accepted_or_rejected(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let mut world = World::new();
-        let _ = world.writer.apply_snapshot("city-vehicles", bytes.clone().into(), world.now());
-        prop_assert!(Dataset::load_gtfs(feed("city"), bytes.into(), UnixMillis(0)).is_err());
+        let _ = world.writer.decode_and_apply_message("city-vehicles", bytes.clone().into(), world.now());
+        prop_assert!(Dataset::decode_gtfs_zip(feed("city"), bytes.into(), UnixMillis(0)).is_err());
     }
 
     #[test]
@@ -83,16 +83,16 @@ proptest! {
         let mut world = World::new();
         world.writer.apply_dataset(dataset(0), world.now());
         let good = message(EIGHT, entities);
-        world.writer.apply_snapshot("city-vehicles", good.clone(), world.now()).unwrap();
+        world.writer.decode_and_apply_message("city-vehicles", good.clone(), world.now()).unwrap();
         let before = known(&world.network.state());
         let mut bad = good.to_vec();
         for (at, byte) in damage {
             let at = at.index(bad.len());
             bad[at] = byte;
         }
-        if world.writer.apply_snapshot("city-vehicles", bad.into(), world.now()).is_err() {
+        if world.writer.decode_and_apply_message("city-vehicles", bad.into(), world.now()).is_err() {
             prop_assert_eq!(before, known(&world.network.state()));
         }
-        world.writer.apply_snapshot("city-vehicles", good, world.now()).unwrap();
+        world.writer.decode_and_apply_message("city-vehicles", good, world.now()).unwrap();
     }
 }

@@ -10,11 +10,12 @@ use std::{
 };
 
 use lineside_hub::{
-    Channel, Delivery, ResolveError, Session, SessionLimits, SubscribeError, SubscriptionEnd,
+    ChannelResolveError, ClientDelivery, EncodedChannelName, Session, SessionLimits,
+    SubscribeError, SubscriptionEndReason,
 };
 use lineside_ingest::{
-    ArchiveSpan, ConfigChange, FeedConfig, FeedState, Ingest, LastPoll, PollRefused,
-    PollingStopped, RequestRate, Secret, ServedContent,
+    ArchiveSpan, ConfigChange, FeedConfig, FeedState, Ingest, LastPollOutcome, PollNowRefusal,
+    PollingStopped, RequestRate, Secret, ServedContentFreshness,
 };
 use lineside_sync::{Clock as _, RealClock, UnixMillis};
 use lineside_testkit::wait_until;
@@ -41,15 +42,18 @@ async fn wait_until_ok(ingest: &Ingest, ids: &[&str]) {
 
 fn subscribe(ingest: &Ingest, channel: &str) -> Result<Session, SubscribeError> {
     let mut session = ingest.hub().open_session(Arc::new(IdleReceiver), SessionLimits::default());
-    session.subscribe(&Channel::parse_name(channel).unwrap(), None)?;
+    session.subscribe(&EncodedChannelName::parse_channel_name(channel).unwrap(), None)?;
     Ok(session)
 }
 
 /// Applies all deliveries; returns the reason if the subscription ended.
-fn pull(session: &mut Session, received_state: &mut ReceivedState) -> Option<SubscriptionEnd> {
+fn pull(
+    session: &mut Session,
+    received_state: &mut ReceivedState,
+) -> Option<SubscriptionEndReason> {
     while let Some(delivery) = session.next_delivery() {
         match delivery {
-            Delivery::Ended { why, .. } => return Some(why),
+            ClientDelivery::Ended { why, .. } => return Some(why),
             other => drop(received_state.apply(other.payload().unwrap().data())),
         }
     }
@@ -66,7 +70,8 @@ async fn a_reconfigured_feed_keeps_its_data() {
     let before = config("f", &upstream.url("/vp.pb"));
     let ingest = start(vec![before.clone()]);
     wait_until_ok(&ingest, &["f"]).await;
-    let (was, position) = (ingest.find_feed("f").unwrap(), ingest.networks()[0].position());
+    let (was, position) =
+        (ingest.find_feed("f").unwrap(), ingest.networks()[0].sequence_position());
     let (mut session, mut received_state) =
         (subscribe(&ingest, "feed/f").unwrap(), ReceivedState::default());
     let n_requests = upstream.requests().len();
@@ -76,8 +81,8 @@ async fn a_reconfigured_feed_keeps_its_data() {
         max_bytes: 1 << 19,
         ..before
     };
-    assert_eq!(ingest.preview_change(vec![after.clone()]).changed, ids(&["f"]));
-    let changed = ingest.apply_change(vec![after.clone()]).await.unwrap();
+    assert_eq!(ingest.preview_config_change(vec![after.clone()]).changed, ids(&["f"]));
+    let changed = ingest.apply_feed_configs(vec![after.clone()]).await.unwrap();
     assert_eq!(changed, ConfigChange { changed: ids(&["f"]), ..ConfigChange::default() });
     let is = ingest.find_feed("f").unwrap();
     assert_eq!(is.config().display_name(), "Buses");
@@ -87,12 +92,12 @@ async fn a_reconfigured_feed_keeps_its_data() {
         .await;
     let last = upstream.requests().pop().unwrap();
     assert!(last.contains("x-key: two") && last.contains("if-none-match: \"one\""), "{last}");
-    assert_eq!(ingest.networks()[0].position().epoch, position.epoch);
+    assert_eq!(ingest.networks()[0].sequence_position().epoch, position.epoch);
     assert_eq!(pull(&mut session, &mut received_state), None);
     assert_eq!(received_state.ids("vehicle"), ["1"]);
-    assert!(ingest.apply_change(vec![after]).await.unwrap().is_unchanged());
-    ingest.shut_down().await;
-    assert_eq!(ingest.apply_change(Vec::new()).await, Err(PollingStopped));
+    assert!(ingest.apply_feed_configs(vec![after]).await.unwrap().is_unchanged());
+    ingest.stop_polling().await;
+    assert_eq!(ingest.apply_feed_configs(Vec::new()).await, Err(PollingStopped));
 }
 
 /// Reads a feed that does not change, while others are added and removed.
@@ -126,7 +131,7 @@ async fn adding_and_removing_feeds_does_not_interrupt_others() {
     wait_until_ok(&ingest, &["stays", "city"]).await;
     let (mut session, mut received_state) =
         (subscribe(&ingest, "feed/stays").unwrap(), ReceivedState::default());
-    let position = ingest.find_network_of_feed("stays").unwrap().position();
+    let position = ingest.find_network_of_feed("stays").unwrap().sequence_position();
     let (stop, reads) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
     let hammering = hammer(&ingest, &stop, &reads);
     for round in 0..ROUNDS {
@@ -135,7 +140,7 @@ async fn adding_and_removing_feeds_does_not_interrupt_others() {
         if round % 2 == 0 {
             feeds.extend([one("comes"), member("joins")]);
         }
-        let changed = ingest.apply_change(feeds).await.unwrap();
+        let changed = ingest.apply_feed_configs(feeds).await.unwrap();
         let expect = ids(&["comes", "joins"]);
         if round % 2 == 0 {
             assert_eq!((changed.added, changed.networks), (expect, ids(&["city", "comes"])));
@@ -154,9 +159,12 @@ async fn adding_and_removing_feeds_does_not_interrupt_others() {
     }
     stop.store(true, Ordering::Release);
     hammering.join().unwrap();
-    assert_eq!(ingest.find_network_of_feed("stays").unwrap().position().epoch, position.epoch);
+    assert_eq!(
+        ingest.find_network_of_feed("stays").unwrap().sequence_position().epoch,
+        position.epoch
+    );
     assert_eq!(pull(&mut session, &mut received_state), None);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -173,15 +181,15 @@ async fn removing_a_feed_ends_its_subscriptions() {
     let (mut state_a, mut state_b, mut area) = Default::default();
     assert_eq!(pull(&mut on_area, &mut area), None);
     assert_eq!(area.ids("vehicle").len(), 2, "{area:?}");
-    ingest.apply_change(vec![one("a")]).await.unwrap();
-    assert_eq!(pull(&mut on_b, &mut state_b), Some(SubscriptionEnd::GroupEnded));
+    ingest.apply_feed_configs(vec![one("a")]).await.unwrap();
+    assert_eq!(pull(&mut on_b, &mut state_b), Some(SubscriptionEndReason::GroupEnded));
     assert_eq!(pull(&mut on_a, &mut state_a), None);
     assert_eq!(pull(&mut on_area, &mut area), None);
     assert_eq!(area.records.keys().filter(|key| key.0 == "b").count(), 0, "{area:?}");
     assert_eq!(area.ids("vehicle"), ["1"]);
     let refused = subscribe(&ingest, "vehicle/b/1").err();
-    assert_eq!(refused, Some(SubscribeError::Unresolved(ResolveError::UnknownFeed)));
-    ingest.shut_down().await;
+    assert_eq!(refused, Some(SubscribeError::Unresolved(ChannelResolveError::UnknownFeed)));
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -192,7 +200,7 @@ async fn a_new_source_replaces_the_data_once_it_delivers() {
     let feed = || ingest.find_feed("f").unwrap();
     let before = feed().snapshot().unwrap();
     let epoch = ingest.networks()[0].epoch();
-    ingest.apply_change(vec![config("f", &new.url("/other"))]).await.unwrap();
+    ingest.apply_feed_configs(vec![config("f", &new.url("/other"))]).await.unwrap();
     wait_until("the new source fails twice", async || new.requests().len() > 1).await;
     assert!(Arc::ptr_eq(&before, &feed().snapshot().unwrap()));
     assert_eq!(feed().network().state().vehicles().count(), 1);
@@ -206,11 +214,11 @@ async fn a_new_source_replaces_the_data_once_it_delivers() {
     // Back again, by the configured format only: the same bytes are served without decoding.
     let raw = Some(lineside_formats::Format::Raw);
     let config = FeedConfig { format: raw, ..config("f", &new.url("/other")) };
-    ingest.apply_change(vec![config]).await.unwrap();
+    ingest.apply_feed_configs(vec![config]).await.unwrap();
     wait_until("the schedule is removed", async || ingest.networks()[0].timetable().is_none())
         .await;
     assert_eq!(feed().format(), raw);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -233,7 +241,7 @@ async fn networks_are_rebuilt_from_known_data() {
     // The source sends nothing new from here on.
     upstream.set(Answer::ThenHang(Vec::new()));
     let joined = FeedConfig { static_feed: Some(feed("city")), ..alone.clone() };
-    let changed = ingest.apply_change(vec![city.clone(), joined]).await.unwrap();
+    let changed = ingest.apply_feed_configs(vec![city.clone(), joined]).await.unwrap();
     assert_eq!((changed.changed, changed.networks), (ids(&["vehicles"]), ids(&["city"])));
     let network = ingest.find_network_of_feed("vehicles").unwrap();
     assert_eq!(network.id().as_str(), "city");
@@ -241,17 +249,17 @@ async fn networks_are_rebuilt_from_known_data() {
         Arc::ptr_eq(&timetable, &network.timetable().unwrap()),
         "the schedule is not loaded again"
     );
-    assert_eq!(pull(&mut session, &mut received_state), Some(SubscriptionEnd::GroupEnded));
+    assert_eq!(pull(&mut session, &mut received_state), Some(SubscriptionEndReason::GroupEnded));
     let mut session = subscribe(&ingest, "vehicle/vehicles/1").unwrap();
     assert_eq!(pull(&mut session, &mut received_state), None);
     assert_eq!(received_state.find("vehicle", "1").unwrap()["lineside"]["route_id"], "R1");
     assert!(ingest.find_feed("vehicles").unwrap().snapshot().is_some());
     // Separate them again.
-    ingest.apply_change(vec![alone, city]).await.unwrap();
+    ingest.apply_feed_configs(vec![alone, city]).await.unwrap();
     assert_eq!(ingest.networks()[0].id().as_str(), "vehicles");
     assert_eq!(ingest.networks()[0].state().vehicles().count(), 1);
     assert_eq!(ingest.networks()[1].state().vehicles().count(), 0);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -262,7 +270,7 @@ async fn a_paused_feed_is_served_and_not_polled() {
     let ingest = start(vec![one.clone(), config("other", &other.url("/o"))]);
     wait_until_ok(&ingest, &["f", "other"]).await;
     let paused = FeedConfig { paused: true, ..one.clone() };
-    ingest.apply_change(vec![paused, config("other", &other.url("/o"))]).await.unwrap();
+    ingest.apply_feed_configs(vec![paused, config("other", &other.url("/o"))]).await.unwrap();
     let status = || ingest.find_feed("f").unwrap().status();
     wait_until("the reason says that it is paused", async || status().reason.starts_with("paused"))
         .await;
@@ -278,28 +286,31 @@ async fn a_paused_feed_is_served_and_not_polled() {
     assert_eq!(upstream.requests().len(), n_requests);
     assert_eq!(status().next_poll, None);
     assert!(ingest.find_feed("f").unwrap().snapshot().is_some() && ingest.is_ready());
-    assert_eq!(ingest.poll_now("f").await, Err(PollRefused::Paused));
+    assert_eq!(ingest.poll_now("f").await, Err(PollNowRefusal::Paused));
     let last = || {
-        let bins = ingest.archive().list_bins(&feed("f"), ArchiveSpan::Day, UnixMillis(0)).unwrap();
+        let bins = ingest
+            .poll_archive()
+            .list_poll_bins(&feed("f"), ArchiveSpan::Day, UnixMillis(0))
+            .unwrap();
         bins.last().map(|bin| (bin.last, bin.last_serving)).unwrap()
     };
     wait_until("the archive records the pause", async || {
-        last() == (LastPoll::Paused, ServedContent::Fresh)
+        last() == (LastPollOutcome::Paused, ServedContentFreshness::Fresh)
     })
     .await;
     let old = FeedConfig { max_age: Some(Duration::from_millis(1)), paused: true, ..one.clone() };
-    ingest.apply_change(vec![old, config("other", &other.url("/o"))]).await.unwrap();
+    ingest.apply_feed_configs(vec![old, config("other", &other.url("/o"))]).await.unwrap();
     wait_until("the archive records that nothing is served", async || {
-        last() == (LastPoll::Paused, ServedContent::Nothing)
+        last() == (LastPollOutcome::Paused, ServedContentFreshness::Nothing)
     })
     .await;
-    ingest.apply_change(vec![one]).await.unwrap();
+    ingest.apply_feed_configs(vec![one]).await.unwrap();
     wait_until("the source is polled again", async || upstream.requests().len() > n_requests).await;
     wait_until("the reason no longer mentions the pause", async || {
         !status().reason.contains("paused")
     })
     .await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -316,13 +327,13 @@ async fn poll_now_respects_the_rate_limit() {
     assert_eq!(ingest.poll_now("f").await, Ok(()));
     wait_until("the source is polled", async || fetches("f") == 2).await;
     let next = ingest.find_feed("limited").unwrap().status().next_poll;
-    let Err(PollRefused::RateLimited(wait)) = ingest.poll_now("limited").await else {
+    let Err(PollNowRefusal::RateLimited(wait)) = ingest.poll_now("limited").await else {
         panic!("the poll is not refused");
     };
     assert!(wait > Duration::from_secs(3_000) && wait <= Duration::from_secs(3_600), "{wait:?}");
     assert_eq!(fetches("limited"), 1);
     assert!(next.is_some() && ingest.find_feed("limited").unwrap().status().next_poll.is_some());
-    assert_eq!(ingest.poll_now("none").await, Err(PollRefused::UnknownFeed));
-    ingest.shut_down().await;
-    assert_eq!(ingest.poll_now("f").await, Err(PollRefused::Unavailable));
+    assert_eq!(ingest.poll_now("none").await, Err(PollNowRefusal::UnknownFeed));
+    ingest.stop_polling().await;
+    assert_eq!(ingest.poll_now("f").await, Err(PollNowRefusal::Unavailable));
 }

@@ -2,7 +2,7 @@
 
 use lineside_formats::gtfs_rt::proto::{FeedEntity, trip_descriptor::ScheduleRelationship};
 use lineside_hub::HubConfig;
-use lineside_ingest::{FeedRecord, FeedState};
+use lineside_ingest::{FeedState, FeedStatusRecord};
 
 use crate::support::*;
 
@@ -70,7 +70,7 @@ impl Storm {
             12..=13 => self.subscribe(),
             14 => self.come_back(),
             15 => self.leave(),
-            16 => self.world.hub.sweep_rooms(),
+            16 => self.world.hub.trim_and_close_idle_rooms(),
             _ => self.pull_some(),
         }
     }
@@ -114,11 +114,15 @@ impl Storm {
         let (since, reason) = (self.world.now(), format!("random {}", self.rng.u32(0..3)));
         let list_health = |_| {
             let (state_before_pause, unreliable_since) = (None, Some(since));
-            let record = FeedRecord { state, reason, since, state_before_pause, unreliable_since };
+            let record =
+                FeedStatusRecord { state, reason, since, state_before_pause, unreliable_since };
             self.rng.bool().then_some(record)
         };
         let now = self.world.now();
-        self.world.writer.apply_snapshot_with_health("city-trips", body, now, list_health).unwrap();
+        self.world
+            .writer
+            .decode_and_apply_with_status("city-trips", body, now, list_health)
+            .unwrap();
     }
 
     fn publish_alerts(&mut self) {
@@ -138,8 +142,8 @@ impl Storm {
     }
 
     fn let_time_pass(&mut self) {
-        self.world.clock.advance(std::time::Duration::from_secs(self.rng.u64(1..200)));
-        self.world.writer.advance_boards();
+        self.world.clock.advance_time(std::time::Duration::from_secs(self.rng.u64(1..200)));
+        self.world.writer.advance_boards_if_due();
     }
 
     fn subscribe(&mut self) {

@@ -58,11 +58,13 @@ async fn data_age_while_a_converter_runs() {
     let upstream = Upstream::start(answer(48.87)).await;
     let clock = clock();
     let feed = converted("a", &upstream.url("/a"), &hanging(folder.path()), HOUR);
-    let ingest =
-        Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![feed]) });
+    let ingest = Ingest::start_polling(IngestOptions {
+        clock: Arc::clone(&clock) as _,
+        ..options(vec![feed])
+    });
     let feed = ingest.find_feed("a").unwrap();
     wait_until("the feed is ok", async || {
-        clock.advance(Duration::from_millis(1));
+        clock.advance_time(Duration::from_millis(1));
         feed.status().state == FeedState::Ok
     })
     .await;
@@ -70,10 +72,10 @@ async fn data_age_while_a_converter_runs() {
     upstream.set(answer(48.88));
     ingest.poll_now("a").await.unwrap();
     wait_until("the program hangs", async || count_started(folder.path()) == 1).await;
-    clock.advance(feed.config().late_after + Duration::from_secs(60));
+    clock.advance_time(feed.config().late_after + Duration::from_secs(60));
     wait_until("the data are late", async || feed.status().state != FeedState::Ok).await;
     assert_eq!(feed.status().failures, 0, "the program has not timed out");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -90,9 +92,10 @@ async fn hanging_converters_block_others_no_longer_than_the_timeout() {
     feeds.push(converted("other", &upstream.url("/a"), "cat", Duration::from_secs(10)));
     feeds.push(config("plain", &upstream.url("/a")));
     let clock = clock();
-    let ingest = Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(feeds) });
+    let ingest =
+        Ingest::start_polling(IngestOptions { clock: Arc::clone(&clock) as _, ..options(feeds) });
     wait_until("all converter slots are used", async || {
-        clock.advance(Duration::from_millis(1));
+        clock.advance_time(Duration::from_millis(1));
         count_started(folder.path()) == HUNG_PROGRAMS
     })
     .await;
@@ -101,7 +104,7 @@ async fn hanging_converters_block_others_no_longer_than_the_timeout() {
     let _ = ingest.poll_now("other").await;
     let error = || other.status().last_error.clone();
     wait_until("the other feed gets no slot", async || {
-        clock.advance(Duration::from_secs(1));
+        clock.advance_time(Duration::from_secs(1));
         error().is_some()
     })
     .await;
@@ -111,14 +114,14 @@ async fn hanging_converters_block_others_no_longer_than_the_timeout() {
     let plain = ingest.find_feed("plain").unwrap();
     let polls = plain.status().fetches;
     wait_until("a feed without a converter is polled", async || {
-        clock.advance(Duration::from_millis(60));
+        clock.advance_time(Duration::from_millis(60));
         plain.status().fetches > polls + 3
     })
     .await;
     assert_eq!(count_started(folder.path()), HUNG_PROGRAMS);
 
     fs::remove_file(folder.path().join("hang")).unwrap();
-    clock.advance(HOUR);
+    clock.advance_time(HOUR);
     wait_until("each hanging program is stopped", async || {
         (0..HUNG_PROGRAMS).all(|n| {
             let status = ingest.find_feed(&format!("stuck-{n}")).unwrap().status();
@@ -127,11 +130,11 @@ async fn hanging_converters_block_others_no_longer_than_the_timeout() {
     })
     .await;
     wait_until("the other feed is converted", async || {
-        clock.advance(Duration::from_secs(1));
+        clock.advance_time(Duration::from_secs(1));
         other.snapshot().is_some() && other.status().last_error.is_none()
     })
     .await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -141,14 +144,20 @@ async fn original_bytes_are_deleted_after_the_converter_is_removed() {
     let snapshots = Arc::new(MemorySnapshotStore::default());
     let own = SnapshotKey { feed: feed("a"), file: "as sent".into() };
     let ingest = start_with(vec![through.clone()], Arc::clone(&snapshots));
-    wait_until("the original bytes are stored", async || snapshots.find_head(&own).is_some()).await;
-    ingest.shut_down().await;
+    wait_until("the original bytes are stored", async || {
+        snapshots.find_snapshot_metadata(&own).is_some()
+    })
+    .await;
+    ingest.stop_polling().await;
     let second = start_with(vec![through.clone()], Arc::clone(&snapshots));
-    assert!(snapshots.find_head(&own).is_some(), "a converted feed keeps its original bytes");
-    second.shut_down().await;
+    assert!(
+        snapshots.find_snapshot_metadata(&own).is_some(),
+        "a converted feed keeps its original bytes"
+    );
+    second.stop_polling().await;
     let plain = FeedConfig { converter: None, ..through };
     let ingest = start_with(vec![plain], Arc::clone(&snapshots));
-    assert!(snapshots.find_head(&own).is_none());
-    assert!(snapshots.find_head(&SnapshotKey::for_feed(&feed("a"))).is_some());
-    ingest.shut_down().await;
+    assert!(snapshots.find_snapshot_metadata(&own).is_none());
+    assert!(snapshots.find_snapshot_metadata(&SnapshotKey::for_feed(&feed("a"))).is_some());
+    ingest.stop_polling().await;
 }

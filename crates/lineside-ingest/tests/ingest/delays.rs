@@ -246,7 +246,7 @@ fn only_reliable_feeds_count() {
     assert!(list_trip_delays(&world, &[feed("city-vehicles")], None, None).is_empty());
     assert!(list_trip_delays(&world, &[], None, Some("D")).is_empty());
     let state = world.network.state();
-    assert!(state.reports_trips("city-trips") && !state.reports_trips("city-vehicles"));
+    assert!(state.has_trip_updates("city-trips") && !state.has_trip_updates("city-vehicles"));
     assert_eq!(
         (state.feed_record_count("city-vehicles"), state.feed_record_count("nobody")),
         (1, 0)
@@ -355,7 +355,7 @@ fn scheduled_stop_calls_without_real_time_count_as_unknown() {
     let counts =
         DelayCounts::from_trips(trips.iter().map(|trip| &**trip), Duration::from_secs(300));
     assert_eq!((counts.trips, counts.on_time, counts.scheduled_only), (9, 1, 8));
-    assert!(!counts.is_conclusive(), "one of many trips is not conclusive: {counts:?}");
+    assert!(!counts.has_enough_known_trips(), "one of many trips is not conclusive: {counts:?}");
     // On the reported route, departures within half an hour count; on the other one all.
     let expect = ["T17", "T19", "T20", "T21", "T23", "T25", "T27", "T29"];
     assert_eq!(list_scheduled_only(&world, there), expect);

@@ -10,7 +10,7 @@ use lineside_formats::{
         trip_update::{StopTimeEvent, StopTimeUpdate, stop_time_update},
     },
 };
-use lineside_ingest::{Dataset, Departure, DepartureStatus, FeedRecord, FeedState};
+use lineside_ingest::{Dataset, Departure, DepartureStatus, FeedState, FeedStatusRecord};
 use lineside_sync::UnixMillis;
 
 use crate::support::*;
@@ -43,7 +43,7 @@ fn a_board_shows_the_next_departures_in_order() {
     assert_eq!((t18.route_short_name.as_str(), t18.platform.as_deref()), ("12", Some("1")));
     assert_eq!(t18.id, "T18:20260304::10");
     assert_eq!(t18.format_local_time(EIGHT), "2026-03-04T08:00:00+01:00");
-    assert!(board.is_sorted_by_key(Departure::departure_time));
+    assert!(board.is_sorted_by_key(Departure::expected_or_scheduled_time));
     assert!(board.last().unwrap().scheduled <= Some(EIGHT + 2 * 3600));
     // The frequent ferry runs every half hour, each run with its own time.
     assert_eq!(board.iter().filter(|it| it.trip_id == "F0").count(), 5);
@@ -111,7 +111,7 @@ fn the_delay_of_a_vehicle_does_not_replace_expected_stop_times() {
     let t18 = find(&at_central, "T18").unwrap();
     assert_eq!((t18.delay, t18.source.as_str()), (Some(120), "city-trips"));
     // Old estimates lose against a vehicle that keeps reporting.
-    world.clock.advance(minutes(30));
+    world.clock.advance_time(minutes(30));
     trip_update_in(&mut vehicle_trip).delay = Some(1_800);
     trip_update_in(&mut vehicle_trip).timestamp = Some(world.now().unix_seconds() as u64);
     world.apply("city-vehicles", vec![vehicle_trip]);
@@ -124,13 +124,13 @@ fn the_delay_of_a_vehicle_does_not_replace_expected_stop_times() {
 fn a_late_departure_stays_until_a_minute_after_it_left() {
     let mut world = world();
     world.apply("city-trips", vec![update("T18", 10, 3000)]);
-    world.clock.advance(minutes(50));
+    world.clock.advance_time(minutes(50));
     // An update that is not repeated expires.
     world.apply("city-trips", vec![update("T18", 10, 3000)]);
     assert_eq!(find(&board(&world, "C"), "T18").unwrap().delay, Some(3000));
-    world.clock.advance(minutes(1));
+    world.clock.advance_time(minutes(1));
     assert!(find(&board(&world, "C"), "T18").is_some());
-    world.clock.advance(minutes(1));
+    world.clock.advance_time(minutes(1));
     assert!(find(&board(&world, "C"), "T18").is_none());
 }
 
@@ -230,10 +230,10 @@ fn a_board_with_subscribers_advances_with_time() {
     client.pull_all();
     let first = client.state.ids("departure")[0].to_owned();
     assert_eq!(client.state.ids("departure").len(), 12);
-    assert!(!world.writer.advance_boards());
+    assert!(!world.writer.advance_boards_if_due());
     for _ in 0..40 {
-        world.clock.advance(std::time::Duration::from_secs(15));
-        assert!(world.writer.advance_boards());
+        world.clock.advance_time(std::time::Duration::from_secs(15));
+        assert!(world.writer.advance_boards_if_due());
         client.pull_all();
         assert_eq!(client.state, world.state_of("stop/city/B"));
     }
@@ -247,8 +247,8 @@ fn a_board_with_subscribers_advances_with_time() {
 fn the_first_state_is_current_after_a_quiet_hour() {
     let mut world = world();
     for _ in 0..240 {
-        world.clock.advance(std::time::Duration::from_secs(15));
-        world.writer.advance_boards();
+        world.clock.advance_time(std::time::Duration::from_secs(15));
+        world.writer.advance_boards_if_due();
     }
     let received_state = world.state_of("stop/city/C");
     assert!(received_state.ids("departure").iter().all(|id| !id.starts_with("T18:")));
@@ -261,8 +261,8 @@ fn a_quiet_network_publishes_no_empty_messages() {
     let mut client = Client::new(&world, "feed/city");
     client.pull_all();
     for _ in 0..10 {
-        world.clock.advance(minutes(1));
-        world.writer.advance_boards();
+        world.clock.advance_time(minutes(1));
+        world.writer.advance_boards_if_due();
     }
     client.pull_all();
     assert!(client.publications.is_empty());
@@ -279,9 +279,9 @@ fn feed_and_departure_changes_reach_a_stop_together() {
         assert_eq!(n_records, 1);
         let (state, reason) = (FeedState::Late, "by test".into());
         let (state_before_pause, unreliable_since) = (None, Some(since));
-        Some(FeedRecord { state, reason, since, state_before_pause, unreliable_since })
+        Some(FeedStatusRecord { state, reason, since, state_before_pause, unreliable_since })
     };
-    world.writer.apply_snapshot_with_health("city-trips", body, since, apply_one_record).unwrap();
+    world.writer.decode_and_apply_with_status("city-trips", body, since, apply_one_record).unwrap();
     client.pull_all();
     assert_eq!(client.publications.len(), 1);
     assert_eq!(client.state.find("feed", "city-trips").unwrap()["state"], "late");
@@ -317,7 +317,7 @@ fn a_replaced_departure_returns_when_its_replacement_expires() {
     trip_update_in(&mut replaced).trip.set_schedule_relationship(ScheduleRelationship::Replacement);
     world.apply("city-trips", vec![replaced]);
     assert!(find(&board(&world, "C"), "T21").is_none_or(|it| it.source.as_str() == "city-trips"));
-    world.clock.advance(minutes(21));
+    world.clock.advance_time(minutes(21));
     let after = board(&world, "C");
     let plain = find(&after, "T21").unwrap();
     assert_eq!((plain.status, plain.source.as_str()), (DepartureStatus::Scheduled, "city"));
@@ -330,9 +330,9 @@ fn expired_times_are_removed_and_cancellations_stay() {
     let mut cancelled = update("T22", 10, 0);
     trip_update_in(&mut cancelled).trip.set_schedule_relationship(ScheduleRelationship::Canceled);
     world.apply("city-trips", vec![update("T21", 10, 120), cancelled]);
-    world.clock.advance(minutes(20));
+    world.clock.advance_time(minutes(20));
     assert_eq!(find(&board(&world, "C"), "T21").unwrap().delay, Some(120));
-    world.clock.advance(minutes(1));
+    world.clock.advance_time(minutes(1));
     let after = board(&world, "C");
     let t21 = find(&after, "T21").unwrap();
     assert_eq!((t21.status, t21.expected, t21.delay), (DepartureStatus::Scheduled, None, None));

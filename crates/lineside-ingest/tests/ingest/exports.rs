@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::{FeedMessageLimits, decode_feed_message, proto::FeedEntity};
 use lineside_ingest::{
-    exports::{ExportPart, gtfs_rt_json_message, gtfs_rt_message},
+    exports::{ExportedEntityKinds, get_gtfs_rt_export, get_gtfs_rt_json_export},
     geojson,
 };
 use prost::Message as _;
@@ -28,7 +28,7 @@ fn an_export_contains_the_entities_of_the_feed() {
     ];
     world.apply("city-vehicles", entities.clone());
     let state = world.network.state();
-    let export = gtfs_rt_message(&state, "city-vehicles", ExportPart::All).unwrap();
+    let export = get_gtfs_rt_export(&state, "city-vehicles", ExportedEntityKinds::All).unwrap();
     let message = read(export.bytes);
     assert_eq!(message.header.timestamp, Some(EIGHT as u64));
     let mut ids: Vec<_> = message.entity.iter().map(|entity| entity.id.clone()).collect();
@@ -37,11 +37,14 @@ fn an_export_contains_the_entities_of_the_feed() {
     for entity in &message.entity {
         assert!(entities.contains(entity), "{entity:?}");
     }
-    let vehicles =
-        read(gtfs_rt_message(&state, "city-vehicles", ExportPart::VehiclePositions).unwrap().bytes);
+    let vehicles = read(
+        get_gtfs_rt_export(&state, "city-vehicles", ExportedEntityKinds::VehiclePositions)
+            .unwrap()
+            .bytes,
+    );
     assert_eq!(vehicles.entity, entities[..1]);
-    assert!(gtfs_rt_message(&state, "city", ExportPart::All).is_some());
-    assert!(gtfs_rt_message(&state, "other", ExportPart::All).is_none());
+    assert!(get_gtfs_rt_export(&state, "city", ExportedEntityKinds::All).is_some());
+    assert!(get_gtfs_rt_export(&state, "other", ExportedEntityKinds::All).is_none());
 }
 
 #[test]
@@ -54,8 +57,13 @@ fn extensions_are_exported() {
     body.push(0x12);
     body.push(entity.len() as u8);
     body.extend_from_slice(&entity);
-    world.writer.apply_snapshot("city-vehicles", body.clone().into(), world.now()).unwrap();
-    let export = gtfs_rt_message(&world.network.state(), "city-vehicles", ExportPart::All).unwrap();
+    world
+        .writer
+        .decode_and_apply_message("city-vehicles", body.clone().into(), world.now())
+        .unwrap();
+    let export =
+        get_gtfs_rt_export(&world.network.state(), "city-vehicles", ExportedEntityKinds::All)
+            .unwrap();
     assert!(export.bytes.windows(entity.len()).any(|window| window == entity));
 }
 
@@ -66,11 +74,17 @@ fn an_entity_of_two_kinds_is_split_in_partial_exports() {
     both.trip_update = update("T18", 20, 60).trip_update;
     world.apply("city-vehicles", vec![both.clone()]);
     let state = world.network.state();
-    let part = |part| read(gtfs_rt_message(&state, "city-vehicles", part).unwrap().bytes).entity;
-    assert_eq!(part(ExportPart::All), [both.clone()]);
-    assert_eq!(part(ExportPart::TripUpdates), [FeedEntity { vehicle: None, ..both.clone() }]);
-    assert_eq!(part(ExportPart::VehiclePositions), [FeedEntity { trip_update: None, ..both }]);
-    assert_eq!(part(ExportPart::Alerts), []);
+    let part = |part| read(get_gtfs_rt_export(&state, "city-vehicles", part).unwrap().bytes).entity;
+    assert_eq!(part(ExportedEntityKinds::All), [both.clone()]);
+    assert_eq!(
+        part(ExportedEntityKinds::TripUpdates),
+        [FeedEntity { vehicle: None, ..both.clone() }]
+    );
+    assert_eq!(
+        part(ExportedEntityKinds::VehiclePositions),
+        [FeedEntity { trip_update: None, ..both }]
+    );
+    assert_eq!(part(ExportedEntityKinds::Alerts), []);
 }
 
 #[test]
@@ -82,7 +96,8 @@ fn entity_ids_in_a_network_export_have_feed_prefixes() {
     two.id = "1".into();
     world.apply("city-vehicles", vec![one]);
     world.apply("city-trips", vec![two]);
-    let export = gtfs_rt_message(&world.network.state(), "city", ExportPart::All).unwrap();
+    let export =
+        get_gtfs_rt_export(&world.network.state(), "city", ExportedEntityKinds::All).unwrap();
     let mut ids: Vec<_> = read(export.bytes).entity.into_iter().map(|entity| entity.id).collect();
     ids.sort();
     assert_eq!(ids, ["city-trips:1", "city-vehicles:1"]);
@@ -94,9 +109,10 @@ fn timestamps_never_decrease_and_rise_with_the_content() {
     let mut at = |time: i64, lat: f32| {
         let body = message(time, vec![vehicle("1", None, lat, 2.34, EIGHT)]);
         let now = lineside_sync::UnixMillis::from_seconds(EIGHT);
-        world.writer.apply_snapshot("city-vehicles", body, now).unwrap();
+        world.writer.decode_and_apply_message("city-vehicles", body, now).unwrap();
         let export =
-            gtfs_rt_message(&world.network.state(), "city-vehicles", ExportPart::All).unwrap();
+            get_gtfs_rt_export(&world.network.state(), "city-vehicles", ExportedEntityKinds::All)
+                .unwrap();
         (export.timestamp - EIGHT as u64, export.etag())
     };
     let (first, tag) = at(EIGHT + 10, 48.87);
@@ -113,7 +129,8 @@ fn the_json_export_has_the_same_content() {
     let mut world = World::new();
     world.apply("city-trips", vec![update("T18", 20, -60)]);
     let export =
-        gtfs_rt_json_message(&world.network.state(), "city-trips", ExportPart::All).unwrap();
+        get_gtfs_rt_json_export(&world.network.state(), "city-trips", ExportedEntityKinds::All)
+            .unwrap();
     let json: Value = serde_json::from_slice(&export.bytes).unwrap();
     assert_eq!(json["header"]["incrementality"], "FULL_DATASET");
     assert_eq!(json["entity"][0]["id"], "tT18");
@@ -128,18 +145,18 @@ fn vehicles_stops_and_routes_export_to_geojson() {
     let json = |bytes: Bytes| -> Value { serde_json::from_slice(&bytes).unwrap() };
     let state = world.network.state();
     for id in ["city", "city-vehicles"] {
-        let vehicles = json(geojson::encode_vehicles(&state, id).unwrap());
+        let vehicles = json(geojson::vehicles_geojson(&state, id).unwrap());
         let feature = &vehicles["features"][0];
         assert_eq!(feature["geometry"]["coordinates"], serde_json::json!([2.3399999, 48.8699989]));
         assert_eq!(feature["properties"]["route_short_name"], "12");
         assert_eq!(feature["properties"]["timestamp"], "2026-03-04T07:00:00Z");
     }
     assert_eq!(
-        json(geojson::encode_vehicles(&state, "city-trips").unwrap())["features"],
+        json(geojson::vehicles_geojson(&state, "city-trips").unwrap())["features"],
         serde_json::json!([])
     );
     let dataset = world.network.dataset().unwrap();
-    let stops = json(geojson::encode_stops(&dataset));
+    let stops = json(geojson::stops_geojson(&dataset));
     assert!(
         stops["features"].as_array().unwrap().iter().any(|it| it["properties"]["stop_id"] == "C1")
     );
@@ -157,7 +174,7 @@ fn vehicles_stops_and_routes_export_to_geojson() {
     assert_eq!(route_types("C2"), serde_json::json!([]));
     assert_eq!(property("C", "route_ids").as_array().unwrap().len(), 3, "the platforms' routes");
     assert_eq!(property("C2", "route_ids"), serde_json::json!([]));
-    let routes = json(geojson::encode_routes(&dataset));
+    let routes = json(geojson::routes_geojson(&dataset));
     assert_eq!(routes["features"][0]["properties"]["route_color"], "FF8800");
     assert_eq!(routes["features"][0]["geometry"]["coordinates"][0].as_array().unwrap().len(), 4);
 }
@@ -166,14 +183,16 @@ fn vehicles_stops_and_routes_export_to_geojson() {
 fn the_network_timestamp_rises_with_each_feed() {
     let mut world = World::new();
     world.apply("city-vehicles", vec![vehicle("1", None, 48.87, 2.34, EIGHT)]);
-    world.clock.advance(minutes(1));
+    world.clock.advance_time(minutes(1));
     let old = message(EIGHT - 600, vec![update("T18", 20, 60)]);
-    world.writer.apply_snapshot("city-trips", old, world.now()).unwrap();
-    let export = gtfs_rt_message(&world.network.state(), "city", ExportPart::All).unwrap();
+    world.writer.decode_and_apply_message("city-trips", old, world.now()).unwrap();
+    let export =
+        get_gtfs_rt_export(&world.network.state(), "city", ExportedEntityKinds::All).unwrap();
     assert_eq!(export.timestamp, EIGHT as u64 + 60);
-    world.clock.set_wall(lineside_sync::UnixMillis::from_seconds(EIGHT - 3_600));
+    world.clock.set_wall_time(lineside_sync::UnixMillis::from_seconds(EIGHT - 3_600));
     world.apply("city-trips", vec![update("T18", 20, 90)]);
-    let later = gtfs_rt_message(&world.network.state(), "city", ExportPart::All).unwrap();
+    let later =
+        get_gtfs_rt_export(&world.network.state(), "city", ExportedEntityKinds::All).unwrap();
     assert_eq!(later.timestamp, export.timestamp);
     assert!(world.network.state().at.unix_seconds() >= EIGHT + 60);
 }

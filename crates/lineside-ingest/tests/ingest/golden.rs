@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use lineside_formats::gtfs_rt::proto::trip_update::StopTimeEvent;
-use lineside_hub::{Channel, Delivery, Session};
+use lineside_hub::{ClientDelivery, EncodedChannelName, Session};
 
 use crate::support::*;
 
@@ -21,7 +21,7 @@ pub(crate) fn golden(name: &str, text: &str) {
 /// Returns the messages to a subscriber of `channel`: the state, then those caused by `act`.
 fn messages(world: &mut World, channel: &str, act: impl FnOnce(&mut World)) -> String {
     let mut session = world.session();
-    session.subscribe(&Channel::parse_name(channel).unwrap(), None).unwrap();
+    session.subscribe(&EncodedChannelName::parse_channel_name(channel).unwrap(), None).unwrap();
     let mut out = format!("# {channel}\n");
     take(&mut session, &mut out);
     act(world);
@@ -32,11 +32,11 @@ fn messages(world: &mut World, channel: &str, act: impl FnOnce(&mut World)) -> S
 fn take(session: &mut Session, out: &mut String) {
     while let Some(delivery) = session.next_delivery() {
         let what = match &delivery {
-            Delivery::State { .. } => "state",
-            Delivery::Publication { .. } => "publication",
-            Delivery::Member { .. } => "member",
-            Delivery::Disconnect { .. } => "disconnect",
-            Delivery::Ended { .. } => "ended",
+            ClientDelivery::State { .. } => "state",
+            ClientDelivery::Publication { .. } => "publication",
+            ClientDelivery::Member { .. } => "member",
+            ClientDelivery::Disconnect { .. } => "disconnect",
+            ClientDelivery::Ended { .. } => "ended",
         };
         let offset = delivery.position().map_or(0, |position| position.offset);
         let data = delivery.payload().map(|it| String::from_utf8_lossy(it.data()).into_owned());
@@ -59,7 +59,7 @@ fn world() -> World {
 #[test]
 fn the_vehicle_channel_matches_its_golden_file() {
     let text = messages(&mut world(), "vehicle/city-vehicles/4%2F1", |world| {
-        world.clock.advance(minutes(1));
+        world.clock.advance_time(minutes(1));
         world.apply("city-vehicles", vec![vehicle("4/1", Some("T19"), 48.88, 2.34, EIGHT + 60)]);
         world.apply("city-vehicles", Vec::new());
     });
@@ -69,7 +69,7 @@ fn the_vehicle_channel_matches_its_golden_file() {
 #[test]
 fn the_route_channel_matches_its_golden_file() {
     let text = messages(&mut world(), "route/city/R1", |world| {
-        world.clock.advance(minutes(1));
+        world.clock.advance_time(minutes(1));
         world.apply("city-trips", vec![update("T18", 20, -30)]);
         world.apply("city-vehicles", vec![vehicle("4/1", Some("T19"), 48.88, 2.34, EIGHT + 60)]);
         world.writer.apply_dataset(dataset(1), world.now());
@@ -84,8 +84,8 @@ fn the_stop_channel_matches_its_golden_file() {
         let departs = &mut known.trip_update.as_mut().unwrap().stop_time_update[0].departure;
         *departs = Some(StopTimeEvent { time: Some(EIGHT + 420), ..Default::default() });
         world.apply("city-trips", vec![known]);
-        world.clock.advance(minutes(9));
-        world.writer.advance_boards();
+        world.clock.advance_time(minutes(9));
+        world.writer.advance_boards_if_due();
     });
     golden("stop.txt", &text);
 }

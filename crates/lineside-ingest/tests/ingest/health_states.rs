@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_ingest::{FailureCode, FeedState, FetchPhase, PollQuery, ServedContent};
+use lineside_ingest::{FailureCode, FeedState, FetchPhase, PollQuery, ServedContentFreshness};
 use lineside_sync::{Clock, RealClock, UnixMillis};
 use lineside_testkit::{TestSchedule, wait_until};
 
@@ -34,7 +34,7 @@ async fn data_older_than_max_age_are_removed() {
         feed.network().state().vehicles().count() == 1
     })
     .await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn old_data_are_late_and_no_data_are_empty() {
     wait_until("the feed is late", async || feed.status().state == FeedState::Late).await;
     let record = |state: &str| {
         let records = feed.network().state();
-        let json = records.feed_records().next().unwrap().json().clone();
+        let json = records.feed_status_records().next().unwrap().json().clone();
         String::from_utf8_lossy(&json).contains(&format!("\"state\":\"{state}\""))
     };
     assert!(record("late"));
@@ -56,7 +56,7 @@ async fn old_data_are_late_and_no_data_are_empty() {
         feed.status().state == FeedState::Empty && record("empty")
     })
     .await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -79,17 +79,18 @@ async fn an_empty_realtime_body_is_no_failure_and_keeps_the_bytes() {
         assert_eq!((status.failures, status.last_error.clone()), (0, None));
         assert_eq!(feed.snapshot().unwrap().bytes, first);
     }
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
     assert!(upstream.requests().iter().all(|request| !request.contains("if-none-match")));
     let all = PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000 };
-    let polls = ingest.archive().list_polls(feed.id(), all).unwrap();
+    let polls = ingest.poll_archive().list_polls(feed.id(), all).unwrap();
     let with_nothing =
         |serving| polls.iter().any(|poll| poll.outcome == "nothing" && poll.serving == serving);
     assert!(
-        with_nothing(ServedContent::Nothing) && with_nothing(ServedContent::Stale),
+        with_nothing(ServedContentFreshness::Nothing)
+            && with_nothing(ServedContentFreshness::Stale),
         "{polls:?}"
     );
-    assert!(!with_nothing(ServedContent::Fresh));
+    assert!(!with_nothing(ServedContentFreshness::Fresh));
 }
 
 #[tokio::test]
@@ -111,7 +112,7 @@ async fn an_empty_realtime_body_is_ok_while_no_trip_runs() {
     wait_until("an empty reply is accepted", async || reason().contains("no trips are running"))
         .await;
     assert_eq!(feed.status().state, FeedState::Ok);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -126,7 +127,7 @@ async fn an_empty_schedule_body_is_a_failure() {
     assert_eq!((error.phase, error.status), (Some(FetchPhase::Body), Some(204)));
     assert_eq!(feed.status().state, FeedState::Stale);
     assert_eq!(feed.snapshot().unwrap().bytes, zip(0));
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -150,7 +151,7 @@ async fn frozen_vehicles_are_detected_in_repeated_bytes() {
     assert_eq!(feed.status().state, FeedState::Late);
     upstream.set(Answer::Bytes(still(48.88)));
     wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 /// Returns twelve trips that run at all hours of every day.
@@ -172,12 +173,12 @@ async fn a_feed_that_changes_its_format_is_not_late() {
     wait_until("the feed is late", async || feed.status().state == FeedState::Late).await;
     for (path, body) in [("/list.csv", b"stop;name\n1;Here\n".to_vec()), ("/city.zip", zip(0))] {
         upstream.set(Answer::Bytes(http("200 OK", &[], &body)));
-        ingest.apply_change(vec![config("f", &upstream.url(path))]).await.unwrap();
+        ingest.apply_feed_configs(vec![config("f", &upstream.url(path))]).await.unwrap();
         let feed = ingest.find_feed("f").unwrap();
         let has_arrived = async || feed.snapshot().is_some_and(|it| it.bytes == body);
         wait_until(format!("{path} is served"), has_arrived).await;
         wait_until(format!("{path} is ok"), async || feed.status().state == FeedState::Ok).await;
         assert_eq!(feed.status().data_time, None);
     }
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }

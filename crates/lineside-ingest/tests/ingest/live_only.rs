@@ -5,7 +5,7 @@ use lineside_formats::gtfs_rt::proto::{
     trip_descriptor::ScheduleRelationship,
     trip_update::{StopTimeEvent, StopTimeUpdate, stop_time_update},
 };
-use lineside_ingest::{Departure, DepartureStatus, Record, TripPhase, TripQuery};
+use lineside_ingest::{Departure, DepartureStatus, Record, TripPhase, TripRunQuery};
 
 use crate::{siri_out::monitored_call, support::*};
 
@@ -81,7 +81,7 @@ fn a_departure_keeps_its_id_when_calls_that_are_over_are_dropped() {
     };
     let before = id(&world);
     assert!(before.starts_with("x:20260304:08:00:00:"), "{before}");
-    world.clock.advance(minutes(1));
+    world.clock.advance_time(minutes(1));
     world.apply("city-trips", vec![live("x", 0, &[("B", 6), ("D", 10), ("A", 15)])]);
     assert_eq!(id(&world), before);
 }
@@ -90,7 +90,7 @@ fn a_departure_keeps_its_id_when_calls_that_are_over_are_dropped() {
 fn incomparable_live_trips_replace_the_timetable_of_their_line() {
     let calls = |at: i64| [("C1", at), ("B", at + 5), ("A", at + 15)];
     let world = world(vec![live("x", 4, &calls(4)), live("y", 26, &calls(26))]);
-    assert!(world.network.state().has_unmatched_trips());
+    assert!(world.network.state().has_feed_without_matches());
     let at_central = board(&world, "C");
     // T18 at 8:00 and T20 at 8:20 may be x and y at 8:04 and 8:26; T22 at 8:40 comes after the last live departure.
     let first: Vec<String> = trips_of_route(&at_central, "R1").into_iter().take(4).collect();
@@ -99,7 +99,7 @@ fn incomparable_live_trips_replace_the_timetable_of_their_line() {
     assert!(at_central.iter().any(|it| it.trip_id == "T19"));
     assert!(board(&world, "D").iter().any(|it| it.trip_id == "T18"));
     // Outdated data hide nothing: the update of y is too old.
-    world.clock.advance(std::time::Duration::from_secs(20 * 60 + 1));
+    world.clock.advance_time(std::time::Duration::from_secs(20 * 60 + 1));
     let later = trips_of_route(&board(&world, "C"), "R1");
     assert_eq!(later[0], "T20");
 }
@@ -108,7 +108,7 @@ fn incomparable_live_trips_replace_the_timetable_of_their_line() {
 fn beside_trips_of_the_timetable_an_unknown_id_is_another_trip() {
     let calls = [("C1", 4), ("B", 9), ("A", 19)];
     let world = world(vec![live("x", 4, &calls), update("T20", 10, 60)]);
-    assert!(!world.network.state().has_unmatched_trips());
+    assert!(!world.network.state().has_feed_without_matches());
     let first: Vec<String> = trips_of_route(&board(&world, "C"), "R1");
     assert_eq!(first[..3], ["T18", "x", "T20"]);
 }
@@ -144,7 +144,7 @@ fn a_live_only_trip_of_two_feeds_departs_once_and_a_cancelled_one_never() {
 fn a_live_only_trip_has_calls_without_a_timetable() {
     let world = world(vec![live("x", 4, &[("C1", 4), ("B", 9), ("A", 19)])]);
     let ask = |start_time| {
-        let query = TripQuery { trip_id: "x", date: None, start_time };
+        let query = TripRunQuery { trip_id: "x", date: None, start_time };
         world.network.state().find_trip_run(query, world.now())
     };
     let run = ask(Some(8 * 3600 + 240)).unwrap();
@@ -189,7 +189,8 @@ fn trips_are_under_way_between_their_first_and_their_last_known_time() {
     world.apply("city-vehicles", vehicles);
     let state = world.network.state();
     let phase = |id: &str| {
-        let record: &Record = state.records_by_trip(id).find(|it| it.vehicle().is_some()).unwrap();
+        let record: &Record =
+            state.realtime_records_by_trip(id).find(|it| it.vehicle().is_some()).unwrap();
         state.find_trip_phase(record, world.now())
     };
     assert_eq!(phase("announced"), Some(TripPhase::Announced));
@@ -197,10 +198,10 @@ fn trips_are_under_way_between_their_first_and_their_last_known_time() {
     assert_eq!(phase("over"), Some(TripPhase::Ended));
     assert_eq!(phase("at-its-end"), Some(TripPhase::Ended));
     assert_eq!(phase("unknown"), None);
-    let active = state.active_trips("R1", world.now(), 10);
+    let active = state.active_trips_without_vehicle("R1", world.now(), 10);
     let active: Vec<_> = active.iter().map(|it| (it.next_stop_id.as_str(), it.next_at)).collect();
     assert_eq!(active, [("B", EIGHT + 120)]);
-    let announced = state.announced_trips("R1", world.now(), 10);
+    let announced = state.upcoming_extra_trips("R1", world.now(), 10);
     let announced: Vec<_> =
         announced.iter().map(|it| (it.first_stop_id.as_str(), it.starts_at)).collect();
     assert_eq!(announced, [("C1", EIGHT + 600)]);

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use lineside_ingest::{FailureCode, Ingest, IngestOptions, LoadLimits};
+use lineside_ingest::{DecodingLimits, FailureCode, Ingest, IngestOptions};
 use lineside_sync::{Clock as _, RealClock};
 use lineside_testkit::wait_until;
 
@@ -17,8 +17,9 @@ async fn assert_refused(memory: u64, good: &[u8], large: &[u8]) {
     let ok = |body: &[u8]| Answer::Bytes(http("200 OK", &[], body));
     let upstream = Upstream::start(ok(good)).await;
     let feeds = vec![config("f", &upstream.url("/"))];
-    let load_limits = LoadLimits::for_memory(memory);
-    let ingest: Arc<Ingest> = Ingest::start(IngestOptions { load_limits, ..options(feeds) });
+    let load_limits = DecodingLimits::for_memory(memory);
+    let ingest: Arc<Ingest> =
+        Ingest::start_polling(IngestOptions { load_limits, ..options(feeds) });
     let feed = ingest.find_feed("f").unwrap();
     wait_until("the first body is accepted", async || feed.status().last_success.is_some()).await;
     let accepted = feed.status().entities;
@@ -27,7 +28,7 @@ async fn assert_refused(memory: u64, good: &[u8], large: &[u8]) {
     wait_until_failed(&feed, FailureCode::TooLarge).await;
     assert_eq!(feed.status().entities, accepted);
     assert_eq!(feed.snapshot().unwrap().bytes, good);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]

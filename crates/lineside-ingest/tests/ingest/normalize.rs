@@ -23,7 +23,7 @@ fn the_same_content_changes_nothing() {
     let outcome = world.apply("city-vehicles", entities());
     assert!(outcome.changes.is_empty());
     assert_eq!(outcome.decoded, 0);
-    world.clock.advance(minutes(1));
+    world.clock.advance_time(minutes(1));
     assert!(world.apply("city-vehicles", entities()).changes.is_empty());
     assert_eq!(world.network.state().revision, revision);
 }
@@ -105,8 +105,11 @@ fn a_missing_date_is_that_of_the_nearest_run() {
     let id_at = |world: &mut World, hour: i64| {
         let at = EIGHT + (hour - 8) * 3600;
         let body = message(at, vec![update("late", 1, 0)]);
-        world.writer.apply_snapshot("city-trips", message(at, Vec::new()), world.now()).unwrap();
-        world.writer.apply_snapshot("city-trips", body, world.now()).unwrap();
+        world
+            .writer
+            .decode_and_apply_message("city-trips", message(at, Vec::new()), world.now())
+            .unwrap();
+        world.writer.decode_and_apply_message("city-trips", body, world.now()).unwrap();
         world.network.state().trip_updates().next().unwrap().id.to_string()
     };
     // The trip leaves at 24:10, ten past midnight of the next day.
@@ -211,8 +214,11 @@ fn an_invalid_entity_is_counted_and_the_others_are_applied() {
     // An entity with an id and a vehicle whose position is not a message.
     body.extend_from_slice(&[0x12, 9, 0x0A, 3, b'b', b'a', b'd', 0x22, 2, 0x12, 0x7F]);
     for _ in 0..2 {
-        let applied =
-            world.writer.apply_snapshot("city-vehicles", body.clone().into(), world.now());
+        let applied = world.writer.decode_and_apply_message(
+            "city-vehicles",
+            body.clone().into(),
+            world.now(),
+        );
         let applied = applied.unwrap();
         assert_eq!((applied.records, applied.problems.total_count()), (1, 1));
     }
@@ -277,7 +283,7 @@ fn differential_messages_add_and_delete() {
         };
         let body = FeedMessage { header, entity }.encode_to_vec().into();
         let now = lineside_sync::UnixMillis::from_seconds(EIGHT);
-        world.writer.apply_snapshot("city-vehicles", body, now).unwrap()
+        world.writer.decode_and_apply_message("city-vehicles", body, now).unwrap()
     };
     apply(vec![vehicle("1", None, 48.87, 2.34, EIGHT)]);
     assert_eq!(apply(vec![vehicle("2", None, 48.87, 2.34, EIGHT)]).records, 2);

@@ -8,7 +8,8 @@ use lineside_formats::{
     gtfs_rt::proto::{FeedHeader, FeedMessage},
 };
 use lineside_ingest::{
-    FailureCode, FeedConfig, FeedState, FetchPhase, PollQuery, PollStage, Secret, ServedContent,
+    FailureCode, FeedConfig, FeedState, FetchPhase, PollQuery, PollStage, Secret,
+    ServedContentFreshness,
 };
 use lineside_sync::UnixMillis;
 use lineside_testkit::wait_until;
@@ -38,11 +39,16 @@ async fn every_stage_of_a_poll_is_timed() {
     let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
     let feed = ingest.find_feed("f").unwrap();
     wait_until("three polls have ended", async || feed.status().fetches >= 3).await;
-    ingest.shut_down().await;
-    let times = |stage| ingest.stage_durations(stage);
+    ingest.stop_polling().await;
+    let times = |stage| ingest.poll_stage_durations(stage);
     assert!(times(PollStage::Fetch).value_count() >= 3, "each poll requests the source");
     for stage in [PollStage::Decode, PollStage::Apply, PollStage::Publish] {
-        assert_eq!(times(stage).value_count(), 1, "only one poll had new data: {}", stage.name());
+        assert_eq!(
+            times(stage).value_count(),
+            1,
+            "only one poll had new data: {}",
+            stage.stage_name()
+        );
     }
     assert!(times(PollStage::Fetch).min() > Some(0) && times(PollStage::Decode).min() > Some(0));
 }
@@ -61,28 +67,29 @@ async fn each_poll_is_archived_with_outcome_and_served_content() {
     .await;
     upstream.set(Answer::Bytes(http("500 Internal Server Error", &[], b"")));
     wait_until_failed(&feed, FailureCode::Http(500)).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
     let all = PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000 };
-    let mut polls = ingest.archive().list_polls(feed.id(), all).unwrap();
+    let mut polls = ingest.poll_archive().list_polls(feed.id(), all).unwrap();
     polls.reverse();
     assert_eq!(polls.len() as u64, feed.status().fetches);
     assert!(polls.windows(2).all(|pair| pair[0].at <= pair[1].at));
     let find_poll = |outcome: &str| polls.iter().find(|poll| poll.outcome == outcome).unwrap();
-    assert_eq!(find_poll("http_404").serving, ServedContent::Nothing);
+    assert_eq!(find_poll("http_404").serving, ServedContentFreshness::Nothing);
     let failure = find_poll("http_404").failure.as_ref().unwrap();
     assert_eq!((failure.phase, failure.status), (Some(FetchPhase::Wait), Some(404)));
     assert!(failure.message.contains("404"), "{failure:?}");
     assert_eq!(
         (find_poll("new").serving, find_poll("new").bytes),
-        (ServedContent::Fresh, body(48.87).len() as u64)
+        (ServedContentFreshness::Fresh, body(48.87).len() as u64)
     );
     assert_eq!(
         (find_poll("not_modified").serving, find_poll("not_modified").bytes),
-        (ServedContent::Fresh, 0)
+        (ServedContentFreshness::Fresh, 0)
     );
-    assert_eq!(find_poll("http_500").serving, ServedContent::Stale);
+    assert_eq!(find_poll("http_500").serving, ServedContentFreshness::Stale);
     assert!(polls.iter().all(|poll| poll.took > Duration::ZERO));
-    let mut incidents = ingest.archive().list_incidents(feed.id(), UnixMillis(0), 100).unwrap();
+    let mut incidents =
+        ingest.poll_archive().list_feed_state_periods(feed.id(), UnixMillis(0), 100).unwrap();
     incidents.reverse();
     let states: Vec<_> = incidents.iter().map(|incident| incident.state).collect();
     let expect = [FeedState::Unknown, FeedState::Failing, FeedState::Ok, FeedState::Stale];
@@ -115,7 +122,7 @@ async fn requests_are_conditional_and_name_the_client() {
     assert_eq!(snapshot.last_modified, Some(UnixMillis::from_seconds(EIGHT)));
     assert_eq!(snapshot.content_type, "application/x-protobuf");
     assert!(ingest.is_ready());
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -132,7 +139,7 @@ async fn the_same_bytes_again_publish_nothing() {
     .await;
     assert_eq!(feed.network().state().revision, revision);
     assert!(feed.status().last_success > success);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -176,7 +183,7 @@ async fn a_bad_reply_keeps_the_last_good_bytes_until_recovery() {
         assert_eq!(feed.snapshot().unwrap().bytes, first);
         assert_eq!(feed.network().state().vehicles().count(), 1);
     }
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -226,7 +233,7 @@ async fn a_failure_records_its_phase_status_and_bytes() {
     }
     let error = feed.status().last_error.clone().unwrap();
     assert_eq!(error.head, Some("x".repeat(512)), "the head is decompressed");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -246,7 +253,7 @@ async fn a_body_that_drips_is_a_timeout() {
     assert_eq!((failure.phase, failure.status), (Some(FetchPhase::Body), Some(200)));
     assert!((1..1_024).contains(&failure.bytes), "{}", failure.bytes);
     assert_eq!(feed.snapshot().unwrap().bytes, first);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -258,7 +265,7 @@ async fn compressed_bodies_are_accepted() {
     let feed = ingest.find_feed("f").unwrap();
     wait_until("the data are known", async || feed.status().entities == 1).await;
     assert_eq!(feed.snapshot().unwrap().bytes, first);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -283,7 +290,7 @@ async fn secrets_are_sent_to_the_configured_origin_only() {
     upstream.set(Answer::HangUp);
     wait_until_failed(&feed, FailureCode::Connect).await;
     assert!(!format!("{:?}", feed.status()).contains("t0ken"));
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -294,7 +301,7 @@ async fn the_user_of_the_url_follows_redirects_on_the_same_host() {
     let url = upstream.url("/").replace("http://", "http://me:p4ss%2F@");
     let ingest = start(vec![config("f", &url)]);
     wait_until("the redirect is followed", async || upstream.requests().len() >= 2).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
     let requests = upstream.requests();
     assert!(requests[1].starts_with("get /moved "), "{}", requests[1]);
     for request in &requests[..2] {
@@ -320,7 +327,7 @@ async fn a_realtime_body_is_limited_by_the_decoder_limit() {
         wait_until_failed(&feed, FailureCode::TooLarge).await;
         let bytes = feed.status().last_error.as_ref().unwrap().bytes;
         assert!(bytes <= DECODED_MAX && bytes < length, "{id}: {bytes}");
-        ingest.shut_down().await;
+        ingest.stop_polling().await;
     }
 }
 
@@ -342,7 +349,7 @@ async fn a_timestamp_outside_the_calendar_is_ignored() {
         let status = feed.status();
         assert_eq!((status.data_time, status.last_error.as_ref()), (None, None), "{timestamp}");
         assert_ne!(status.state, FeedState::Ok, "{timestamp}: {}", status.reason);
-        ingest.shut_down().await;
+        ingest.stop_polling().await;
     }
 }
 
@@ -354,7 +361,7 @@ async fn redirects_are_limited() {
     let feed = ingest.find_feed("f").unwrap();
     wait_until_failed(&feed, FailureCode::Http(302)).await;
     assert_eq!(feed.status().state, FeedState::Failing);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -371,7 +378,7 @@ async fn an_unusable_reply_after_a_redirect_names_its_host() {
     assert!(error.detail.contains("localhost"), "{error:?}");
     assert!(!error.detail.contains("secret-path"), "{error:?}");
     assert!(error.head.is_none_or(|head| head.is_empty()));
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -403,7 +410,7 @@ async fn connection_tls_dns_and_file_failures_are_distinguished() {
         wait_until_failed(&feed, code).await;
         assert_eq!(feed.status().last_error.as_ref().unwrap().phase, phase, "{id}");
     }
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -415,7 +422,7 @@ async fn gtfs_rt_json_is_accepted() {
     let feed = ingest.find_feed("f").unwrap();
     wait_until("the data are known", async || feed.network().state().vehicles().count() == 1).await;
     assert_eq!(feed.network().state().vehicles().next().unwrap().id, "7");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -427,7 +434,7 @@ async fn raw_feeds_are_served_unchanged() {
     wait_until("the data are known", async || feed.snapshot().is_some()).await;
     wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     assert_eq!(feed.snapshot().unwrap().file_name, "list.csv");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -444,7 +451,7 @@ async fn an_error_message_as_first_reply_does_not_fix_the_format() {
     upstream.set(Answer::Bytes(http("200 OK", &[], b"{\"error\": \"too many requests\"}")));
     wait_until("the body is rejected", async || feed.status().last_error.is_some()).await;
     assert_eq!(feed.format(), Some(Format::GtfsRt));
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -467,7 +474,7 @@ async fn a_raw_discovery_file_has_a_problem_about_its_format() {
         .await;
     assert_eq!(codes("unsaid").unwrap(), ["looks_like_gbfs"]);
     assert_eq!(codes("raw").unwrap(), [""; 0], "the operator set format = raw");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -508,5 +515,5 @@ async fn a_schedule_stays_until_a_valid_new_one_is_loaded() {
         .await;
     wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     assert!(network.state().revision > revision);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }

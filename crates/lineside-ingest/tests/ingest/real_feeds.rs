@@ -35,7 +35,7 @@ fn series(folder: &Path) -> Vec<Bytes> {
 
 fn load(world: &mut World, zip: &Path) {
     let bytes = Bytes::from(fs::read(zip).unwrap());
-    let dataset = Dataset::load_gtfs(feed("city"), bytes, UnixMillis(0)).unwrap();
+    let dataset = Dataset::decode_gtfs_zip(feed("city"), bytes, UnixMillis(0)).unwrap();
     world.writer.apply_dataset(dataset.into(), world.now());
 }
 
@@ -54,7 +54,8 @@ fn every_series_gives_the_records_of_a_plain_decoding() {
             let updates = message.entity.iter().filter(|it| it.trip_update.is_some()).count();
             let vehicles = message.entity.iter().filter(|it| it.vehicle.is_some()).count();
             let alerts = message.entity.iter().filter(|it| it.alert.is_some()).count();
-            let applied = world.writer.apply_snapshot("city-trips", body, world.now()).unwrap();
+            let applied =
+                world.writer.decode_and_apply_message("city-trips", body, world.now()).unwrap();
             let counts = |code: &str| -> u64 {
                 applied.problems.problem_counts().filter(|it| it.1 == code).map(|it| it.2).sum()
             };
@@ -85,7 +86,7 @@ fn matching_feeds_have_routes_and_delays() {
         load(&mut world, &data.join("gtfs").join(zip));
         let (mut named, mut delayed, mut predicted, mut all) = (0, 0, 0, 0);
         for body in series(&data.join("gtfs-rt").join(series_name)) {
-            world.writer.apply_snapshot("city-trips", body, world.now()).unwrap();
+            world.writer.decode_and_apply_message("city-trips", body, world.now()).unwrap();
             let state = world.network.state();
             for record in state.trip_updates() {
                 all += 1;
@@ -115,8 +116,12 @@ fn subscribers_of_a_series_converge() {
         .map(|it| Client::new(&world, it));
     let mut moved = 0;
     for body in series(&data.join("gtfs-rt/nyct-ace-series")) {
-        moved +=
-            world.writer.apply_snapshot("city-trips", body, world.now()).unwrap().changes.len();
+        moved += world
+            .writer
+            .decode_and_apply_message("city-trips", body, world.now())
+            .unwrap()
+            .changes
+            .len();
         for client in &mut clients {
             client.pull_all();
         }

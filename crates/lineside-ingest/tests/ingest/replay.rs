@@ -2,7 +2,7 @@
 
 use std::{fs, sync::Arc, time::Duration};
 
-use lineside_hub::{Channel, SessionLimits};
+use lineside_hub::{EncodedChannelName, SessionLimits};
 use lineside_ingest::{FeedConfig, FeedState, SourceLocation};
 use lineside_sync::{Clock, RealClock, UnixMillis};
 use lineside_testkit::{WAIT_MAX, wait_until};
@@ -33,10 +33,10 @@ async fn a_replay_advances_at_its_speed_with_recorded_times() {
     assert_eq!(network.id().as_str(), "city");
     // A subscriber from before the start receives each frame, however slow the machine is.
     let mut session = ingest.hub().open_session(Arc::new(IdleReceiver), SessionLimits::default());
-    session.subscribe(&Channel::parse_name("feed/city").unwrap(), None).unwrap();
+    session.subscribe(&EncodedChannelName::parse_channel_name("feed/city").unwrap(), None).unwrap();
     let started = RealClock::new();
     let url = format!("replay://{}?speed=20", dir.path().display());
-    ingest.apply_change(feeds(SourceLocation::parse(&url).unwrap())).await.unwrap();
+    ingest.apply_feed_configs(feeds(SourceLocation::parse(&url).unwrap())).await.unwrap();
     let (mut received_state, mut seen) = (ReceivedState::default(), Vec::new());
     while seen.len() < 5 {
         while let Some(delivery) = session.next_delivery() {
@@ -55,8 +55,8 @@ async fn a_replay_advances_at_its_speed_with_recorded_times() {
     let feed = ingest.find_feed("recorded").unwrap();
     wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
     assert!(
-        network.data_now().unix_seconds() >= EIGHT + 80
-            && network.data_now().unix_seconds() < EIGHT + 80 + 1_000
+        network.data_time_now().unix_seconds() >= EIGHT + 80
+            && network.data_time_now().unix_seconds() < EIGHT + 80 + 1_000
     );
     let state = network.state();
     let vehicle = state.vehicles().next().unwrap();
@@ -64,9 +64,9 @@ async fn a_replay_advances_at_its_speed_with_recorded_times() {
     wait_until("the schedule is loaded", async || network.timetable().is_some()).await;
     let join = || network.state().vehicles().next().unwrap().join.route_short_name.clone();
     wait_until("the vehicle has its route", async || join().as_deref() == Some("12")).await;
-    let board = next_departures(&network, "C", network.data_now().unix_seconds(), 40).unwrap();
+    let board = next_departures(&network, "C", network.data_time_now().unix_seconds(), 40).unwrap();
     assert!(board.iter().any(|departure| departure.trip_id == "T19"));
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 /// The clock of a recording jumps over a gap at the moment when the next message is due: the message before it does not
@@ -87,10 +87,11 @@ async fn a_gap_of_a_recording_makes_nothing_stale() {
         vehicle.is_some_and(|it| it.vehicle().unwrap().timestamp == Some((EIGHT + GAP) as u64))
     })
     .await;
-    let periods = ingest.archive().list_incidents(&feed("r"), UnixMillis(0), 100).unwrap();
+    let periods =
+        ingest.poll_archive().list_feed_state_periods(&feed("r"), UnixMillis(0), 100).unwrap();
     let n_stale = periods.iter().filter(|period| period.state == FeedState::Stale).count();
     assert_eq!(n_stale, 0, "{periods:?}");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -105,7 +106,7 @@ async fn a_finished_replay_becomes_late() {
         matches!(feed.status().state, FeedState::Late | FeedState::Stale)
     })
     .await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -126,15 +127,15 @@ async fn recorded_time_ends_with_the_replay() {
     let city = config("city", &path("city.zip"));
     let recorded = vehicles(&format!("replay://{}?speed=1", path("recorded")));
     let ingest = start(vec![city.clone(), recorded.clone()]);
-    let now = || ingest.find_network_of_feed("city").unwrap().data_now();
+    let now = || ingest.find_network_of_feed("city").unwrap().data_time_now();
     let is_recorded = async || now().unix_seconds() < EIGHT + 1_000;
     wait_until("the network uses the recorded time", is_recorded).await;
     // The network continues with another source, then without the feed.
     for feeds in [vec![city.clone(), vehicles(&path("live.pb"))], vec![city.clone()]] {
-        ingest.apply_change(feeds).await.unwrap();
+        ingest.apply_feed_configs(feeds).await.unwrap();
         assert!(now().unix_seconds().abs_diff(RealClock::new().wall_time().unix_seconds()) < 100);
-        ingest.apply_change(vec![city.clone(), recorded.clone()]).await.unwrap();
+        ingest.apply_feed_configs(vec![city.clone(), recorded.clone()]).await.unwrap();
         wait_until("the network uses the recorded time again", is_recorded).await;
     }
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }

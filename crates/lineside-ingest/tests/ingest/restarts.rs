@@ -4,10 +4,13 @@ use std::{io::Cursor, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::{FeedHeader, FeedMessage, feed_header::Incrementality};
-use lineside_hub::{Channel, Hub, HubConfig, Position, PublicationExtras, Session, SessionLimits};
+use lineside_hub::{
+    EncodedChannelName, Hub, HubConfig, Position, PublicationExtras, Session, SessionLimits,
+};
 use lineside_ingest::{
-    ChannelStates, Dataset, FeedConfig, FeedState, HandoffError, HandoffState, HandoffWriter,
-    Ingest, IngestOptions, LoadLimits, Network, NetworkWriter, SourceLocation,
+    Dataset, DecodingLimits, FeedConfig, FeedState, HandoffError, HandoffFileContent,
+    HandoffWriter, Ingest, IngestOptions, Network, NetworkChannelStates, NetworkWriter,
+    SourceLocation,
 };
 use lineside_sync::{Clock, RealClock};
 use lineside_testkit::wait_until;
@@ -21,21 +24,22 @@ use crate::{
 impl World {
     /// Returns the file that a clean stop leaves.
     fn build_handoff(&self) -> Vec<u8> {
-        let mut file = HandoffWriter::begin_file(Vec::new(), self.now()).unwrap();
-        self.writer.write_handoff(&mut file).unwrap();
+        let mut file = HandoffWriter::begin_handoff_file(Vec::new(), self.now()).unwrap();
+        self.writer.write_network_to_handoff(&mut file).unwrap();
         self.hub.stop_app_publishing();
-        for room in self.hub.export_rooms(usize::MAX, |_, _| true).rooms {
-            file.write_room(&room).unwrap();
+        for room in self.hub.export_room_logs(usize::MAX, |_, _| true).rooms {
+            file.write_channel_log(&room).unwrap();
         }
-        file.finish_file().unwrap()
+        file.finish_handoff_file().unwrap()
     }
 
     /// Returns the next process, with other random values.
     pub(crate) fn restarted(&self, config: HubConfig, seed: u64) -> World {
-        let mut handoff = HandoffState::from_reader(Cursor::new(self.build_handoff())).unwrap();
+        let mut handoff =
+            HandoffFileContent::from_reader(Cursor::new(self.build_handoff())).unwrap();
         let ids = self.network.feed_ids().to_vec();
         let resumed = handoff.take_network(&ids[0]).unwrap();
-        let continued = resumed.restore_network(&ids, self.network.dataset(), seed).unwrap();
+        let continued = resumed.restore_from_handoff(&ids, self.network.dataset(), seed).unwrap();
         let clock = Arc::clone(&self.clock);
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let others = ids[1..].to_vec();
@@ -43,13 +47,13 @@ impl World {
         let network = Network::new(ids[0].clone(), others, 1, epoch, Arc::clone(&shared));
         let network = Arc::new(network);
         let networks = vec![Arc::clone(&network)];
-        let channels = Arc::new(ChannelStates::new(networks, seed, Arc::clone(&shared)));
+        let channels = Arc::new(NetworkChannelStates::new(networks, seed, Arc::clone(&shared)));
         let hub = Hub::new(config, Arc::clone(&channels) as _, shared, seed ^ 1);
         let mut writer = NetworkWriter::new(Arc::clone(&network), Some(Arc::clone(&hub)), seed);
-        writer.resume_network(continued);
-        hub.resume_group_at(1, network.position());
-        for room in handoff.take_rooms() {
-            assert_eq!(hub.restore_room(room, Duration::ZERO), Ok(true));
+        writer.resume_earlier_state(continued);
+        hub.continue_group_sequence_at(1, network.sequence_position());
+        for room in handoff.take_channel_logs() {
+            assert_eq!(hub.restore_room_log(room, Duration::ZERO), Ok(true));
         }
         World { clock, network, writer, hub, channels }
     }
@@ -81,10 +85,10 @@ fn differential(entity: Vec<lineside_formats::gtfs_rt::proto::FeedEntity>) -> By
 #[test]
 fn a_restarted_network_has_the_same_state_and_publishes_only_changes() {
     let mut world = busy_world();
-    world.clock.advance(Duration::from_secs(40));
-    world.writer.advance_boards();
+    world.clock.advance_time(Duration::from_secs(40));
+    world.writer.advance_boards_if_due();
     let second = world.restarted(HubConfig::default(), 77);
-    assert_eq!(second.network.position(), world.network.position());
+    assert_eq!(second.network.sequence_position(), world.network.sequence_position());
     assert_eq!(second.network.state().at, world.network.state().at);
     for channel in ["feed/city", "route/city/R1", "stop/city/C", "area/u09tvn"] {
         assert_eq!(second.state_of(channel), world.state_of(channel), "{channel}");
@@ -108,7 +112,8 @@ fn entities_of_a_differential_feed_can_be_deleted_after_a_restart() {
     let mut deleted = vehicle("1", None, 0.0, 0.0, EIGHT);
     (deleted.vehicle, deleted.is_deleted) = (None, Some(true));
     let body = differential(vec![deleted]);
-    let applied = second.writer.apply_snapshot("city-vehicles", body, second.now()).unwrap();
+    let applied =
+        second.writer.decode_and_apply_message("city-vehicles", body, second.now()).unwrap();
     assert_eq!((applied.changes.len(), applied.records), (1, 1));
     assert_eq!(second.state_of("feed/city-vehicles").ids("vehicle"), ["2"]);
 }
@@ -119,9 +124,10 @@ fn a_network_that_would_differ_gets_a_new_epoch() {
     let ids = world.network.feed_ids().to_vec();
     let dataset_now = world.network.dataset();
     let restore = |ids: &[_], dataset: Option<Arc<Dataset>>| {
-        let mut handoff = HandoffState::from_reader(Cursor::new(world.build_handoff())).unwrap();
+        let mut handoff =
+            HandoffFileContent::from_reader(Cursor::new(world.build_handoff())).unwrap();
         let network = handoff.take_network(&feed("city")).unwrap();
-        network.restore_network(ids, dataset, 1).map(|continued| continued.epoch())
+        network.restore_from_handoff(ids, dataset, 1).map(|continued| continued.epoch())
     };
     assert_eq!(restore(&ids, dataset_now.clone()), Ok(world.network.epoch()));
     assert_eq!(restore(&ids[..3], dataset_now.clone()), Err("its feeds have changed"));
@@ -135,7 +141,7 @@ fn a_network_that_would_differ_gets_a_new_epoch() {
 #[test]
 fn a_truncated_or_changed_file_is_rejected() {
     let file = busy_world().build_handoff();
-    let read = |file: &[u8]| HandoffState::from_reader(Cursor::new(file)).map(drop);
+    let read = |file: &[u8]| HandoffFileContent::from_reader(Cursor::new(file)).map(drop);
     read(&file).unwrap();
     let mut rng = fastrand::Rng::with_seed(5);
     for _ in 0..200 {
@@ -176,16 +182,18 @@ impl Process {
             vec![config("city", "city.zip", None), config("vehicles", "v.pb", Some("city"))];
         let mut options = IngestOptions { seed: fastrand::u64(..), ..options(feeds) };
         change(&mut options);
-        let handoff = handoff.map(|file| HandoffState::from_reader(Cursor::new(file)).unwrap());
-        Process { ingest: Ingest::start_with_handoff(options, handoff) }
+        let handoff =
+            handoff.map(|file| HandoffFileContent::from_reader(Cursor::new(file)).unwrap());
+        Process { ingest: Ingest::start_polling_with_handoff(options, handoff) }
     }
 
     async fn stop(self) -> Vec<u8> {
-        self.ingest.shut_down().await;
-        let mut file = HandoffWriter::begin_file(Vec::new(), RealClock::new().wall_time()).unwrap();
-        let networks = self.ingest.write_networks(&mut file).unwrap();
-        self.ingest.write_rooms(&networks, &mut file).unwrap();
-        file.finish_file().unwrap()
+        self.ingest.stop_polling().await;
+        let mut file =
+            HandoffWriter::begin_handoff_file(Vec::new(), RealClock::new().wall_time()).unwrap();
+        let networks = self.ingest.write_networks_to_handoff(&mut file).unwrap();
+        self.ingest.write_channel_logs_to_handoff(&networks, &mut file).unwrap();
+        file.finish_handoff_file().unwrap()
     }
 
     async fn wait_until_ok(&self) {
@@ -197,13 +205,15 @@ impl Process {
     }
 
     fn position(&self) -> Position {
-        self.ingest.networks()[0].position()
+        self.ingest.networks()[0].sequence_position()
     }
 
     fn subscribe(&self, channel: &str, from: Option<Position>) -> (Session, bool) {
         let mut session =
             self.ingest.hub().open_session(Arc::new(IdleReceiver), SessionLimits::default());
-        let subscribed = session.subscribe(&Channel::parse_name(channel).unwrap(), from).unwrap();
+        let subscribed = session
+            .subscribe(&EncodedChannelName::parse_channel_name(channel).unwrap(), from)
+            .unwrap();
         (session, subscribed.recovered)
     }
 }
@@ -229,11 +239,12 @@ async fn feeds_serve_their_last_good_bytes_before_the_first_poll() {
     let first = Process::start(folder.path(), None);
     first.wait_until_ok().await;
     let (session, _) = first.subscribe("route/city/R1", None);
-    let channel = Channel::parse_name("app/chat").unwrap();
+    let channel = EncodedChannelName::parse_channel_name("app/chat").unwrap();
     let (listener, _) = first.subscribe("app/chat", None);
     let hub = first.ingest.hub();
-    let n_published =
-        hub.publish_app(&channel, Bytes::from_static(b"1"), PublicationExtras::default()).unwrap();
+    let n_published = hub
+        .publish_to_app_channel(&channel, Bytes::from_static(b"1"), PublicationExtras::default())
+        .unwrap();
     let position = first.position();
     let snapshots = ["city", "vehicles"].map(|id| first.ingest.find_feed(id).unwrap().snapshot());
     let file = first.stop().await;
@@ -263,7 +274,7 @@ async fn feeds_serve_their_last_good_bytes_before_the_first_poll() {
         recovered && session.next_delivery().is_some(),
         "the earlier publication is delivered again"
     );
-    next.ingest.shut_down().await;
+    next.ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -286,7 +297,7 @@ async fn after_a_restart_only_changed_bytes_are_published() {
     assert!(recovered);
     let delivery = session.next_delivery().expect("the change is missing");
     assert_eq!(delivery.position(), Some(Position { offset: position.offset + 1, ..position }));
-    next.ingest.shut_down().await;
+    next.ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -296,10 +307,11 @@ async fn a_changed_configuration_gets_a_new_epoch_and_keeps_app_channels() {
     first.wait_until_ok().await;
     let (session, _) = first.subscribe("feed/city", None);
     let (listener, _) = first.subscribe("app/chat", None);
-    let channel = Channel::parse_name("app/chat").unwrap();
+    let channel = EncodedChannelName::parse_channel_name("app/chat").unwrap();
     let hub = first.ingest.hub();
-    let n_published =
-        hub.publish_app(&channel, Bytes::from_static(b"1"), PublicationExtras::default()).unwrap();
+    let n_published = hub
+        .publish_to_app_channel(&channel, Bytes::from_static(b"1"), PublicationExtras::default())
+        .unwrap();
     let position = first.position();
     let file = first.stop().await;
     drop((session, listener));
@@ -310,7 +322,7 @@ async fn a_changed_configuration_gets_a_new_epoch_and_keeps_app_channels() {
     assert!(!recovered);
     let (_, recovered) = next.subscribe("app/chat", n_published.position);
     assert!(recovered);
-    next.ingest.shut_down().await;
+    next.ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -321,11 +333,11 @@ async fn a_lowered_memory_limit_applies_to_the_schedule_of_a_restarted_network()
     let position = first.position();
     let file = first.stop().await;
     let next = Process::with(folder.path(), Some(file), |options| {
-        options.load_limits = LoadLimits::for_memory(1_000);
+        options.load_limits = DecodingLimits::for_memory(1_000);
     });
     assert_ne!(next.position().epoch, position.epoch);
     let schedule = next.ingest.find_feed("city").unwrap();
     wait_until("the schedule is refused", async || schedule.status().failures > 0).await;
     assert!(next.ingest.networks()[0].timetable().is_none());
-    next.ingest.shut_down().await;
+    next.ingest.stop_polling().await;
 }

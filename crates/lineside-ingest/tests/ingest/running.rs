@@ -34,7 +34,7 @@ pub(crate) fn start_with(
     feeds: Vec<FeedConfig>,
     snapshots: Arc<MemorySnapshotStore>,
 ) -> Arc<Ingest> {
-    Ingest::start(IngestOptions { snapshots, ..options(feeds) })
+    Ingest::start_polling(IngestOptions { snapshots, ..options(feeds) })
 }
 
 pub(crate) fn options(feeds: Vec<FeedConfig>) -> IngestOptions {
@@ -44,7 +44,7 @@ pub(crate) fn options(feeds: Vec<FeedConfig>) -> IngestOptions {
         seed: 9,
         hub: HubConfig::default(),
         user_agent: "test-client/1".to_owned(),
-        load_limits: lineside_ingest::LoadLimits::default(),
+        load_limits: lineside_ingest::DecodingLimits::default(),
         archive: Arc::new(MemoryArchive::new(Arc::clone(&clock))),
         snapshots: Arc::new(MemorySnapshotStore::default()),
         extra_channels: None,

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use lineside_ingest::{
-    BoundingBox, CatalogHitKind, FeedConfig, Ingest, SourceLocation, StopHit, StopQuery,
+    BoundingBox, CatalogHitKind, FeedConfig, Ingest, SourceLocation, StopHit, StopSearchQuery,
 };
 use lineside_testkit::wait_until;
 
@@ -19,7 +19,7 @@ async fn ingest() -> (Arc<Ingest>, tempfile::TempDir) {
     let mut config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
     config.publisher = Some("Ville de Zürich".into());
     let ingest = start(vec![config]);
-    wait_until("the feed is polled", async || ingest.feeds()[0].was_polled()).await;
+    wait_until("the feed is polled", async || ingest.feeds()[0].has_been_polled()).await;
     (ingest, dir)
 }
 
@@ -38,8 +38,8 @@ fn ids(hits: &[StopHit]) -> Vec<String> {
     hits.iter().map(|hit| hit.dataset.timetable.stop(hit.stop).id.to_owned()).collect()
 }
 
-fn query(text: &str) -> StopQuery {
-    StopQuery { text: Some(text.into()), limit: 10, ..StopQuery::default() }
+fn query(text: &str) -> StopSearchQuery {
+    StopSearchQuery { text: Some(text.into()), limit: 10, ..StopSearchQuery::default() }
 }
 
 #[tokio::test]
@@ -52,14 +52,15 @@ async fn stops_are_found_by_name_box_and_distance() {
     assert_eq!(ids(&ingest.search_stops(&query("cent"))), ["C"]);
     assert_eq!(ids(&ingest.search_stops(&query("xyz"))), [""; 0]);
     let bbox = BoundingBox::parse("2.3,48.865,2.4,48.9");
-    let boxed = StopQuery { bbox, limit: 10, ..StopQuery::default() };
+    let boxed = StopSearchQuery { bbox, limit: 10, ..StopSearchQuery::default() };
     assert_eq!(ids(&ingest.search_stops(&boxed)).len(), 2);
-    let near = StopQuery { near: Some((48.919, 2.34)), limit: 2, ..StopQuery::default() };
+    let near =
+        StopSearchQuery { near: Some((48.919, 2.34)), limit: 2, ..StopSearchQuery::default() };
     let hits = ingest.search_stops(&near);
     assert_eq!(ids(&hits), ["A", "D"]);
     let meters = hits[0].distance.unwrap();
     assert!((meters - 111.2).abs() < 0.5, "{meters}");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -74,10 +75,10 @@ async fn names_with_the_whole_words_of_a_query_are_first() {
     fs::write(&file, format!("{}\n{more}", rows.trim_end())).unwrap();
     let config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
     let ingest = start(vec![config]);
-    wait_until("the feed is polled", async || ingest.feeds()[0].was_polled()).await;
+    wait_until("the feed is polled", async || ingest.feeds()[0].has_been_polled()).await;
     assert_eq!(ids(&ingest.search_stops(&query("san"))), ["s2", "s3", "s1"]);
     assert_eq!(ids(&ingest.search_stops(&query("sanf"))), ["s1"]);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -90,14 +91,14 @@ async fn stops_without_trips_are_last() {
     fs::write(&file, format!("{}\n{unserved}", rows.trim_end())).unwrap();
     let config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
     let ingest = start(vec![config]);
-    wait_until("the feed is polled", async || ingest.feeds()[0].was_polled()).await;
+    wait_until("the feed is polled", async || ingest.feeds()[0].has_been_polled()).await;
     // The name of the first hit only begins with the query; the second has exactly this name.
     assert_eq!(ids(&ingest.search_stops(&query("cent"))), ["C", "x"]);
     let dataset = ingest.networks()[0].dataset().unwrap();
-    let stops = dataset.stop_page("", 0, 100).stops;
+    let stops = dataset.search_stops_page("", 0, 100).stops;
     let names: Vec<&str> = stops.iter().map(|stop| dataset.timetable.stop(*stop).name).collect();
     assert_eq!(names[names.len() - 3..], ["Aardvark Depot", "Cent", "Nowhere"], "{names:?}");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -112,25 +113,25 @@ async fn whole_words_are_found_first_and_names_have_a_natural_order() {
     fs::write(&file, format!("{}\n{added}", rows.trim_end())).unwrap();
     let config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
     let ingest = start(vec![config]);
-    wait_until("the feed is polled", async || ingest.feeds()[0].was_polled()).await;
+    wait_until("the feed is polled", async || ingest.feeds()[0].has_been_polled()).await;
     assert_eq!(ids(&ingest.search_stops(&query("168"))), ["z", "y", "x"]);
     let dataset = ingest.networks()[0].dataset().unwrap();
-    let stops = dataset.stop_page("", 0, 100).stops;
+    let stops = dataset.search_stops_page("", 0, 100).stops;
     let ids: Vec<&str> = stops.iter().map(|stop| dataset.timetable.stop(*stop).id).collect();
     let place = |id: &str| ids.iter().position(|other| *other == id).unwrap();
     assert!(place("w") < place("y"), "{ids:?}");
     // The initials lead to the first stop of each letter.
-    for (initial, at) in dataset.stop_initials() {
+    for (initial, at) in dataset.stop_name_initials() {
         let name = dataset.timetable.stop(stops[at]).name.to_lowercase();
         assert!(name.starts_with(initial), "{initial} {at} {name}");
     }
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
 async fn a_misspelled_name_and_a_code_are_found_near_a_place() {
     let (ingest, _dir) = ingest().await;
-    let near = |text: &str| StopQuery { near: Some((48.91, 2.34)), ..query(text) };
+    let near = |text: &str| StopSearchQuery { near: Some((48.91, 2.34)), ..query(text) };
     let found = |text: &str| ids(&ingest.search_stops(&near(text)));
     assert_eq!(found("centrl"), ["C"]);
     assert_eq!(found("airport"), ["A"]);
@@ -142,7 +143,7 @@ async fn a_misspelled_name_and_a_code_are_found_near_a_place() {
     let hit = &ingest.search_stops(&near("104"))[0];
     assert!(hit.distance.is_some_and(|meters| (meters - 4_448.0).abs() < 10.0));
     let bbox = BoundingBox::parse("2.3,48.915,2.4,48.95");
-    let boxed = |text: &str| StopQuery { bbox, ..near(text) };
+    let boxed = |text: &str| StopSearchQuery { bbox, ..near(text) };
     assert_eq!(ids(&ingest.search_stops(&boxed("104"))), [""; 0]);
     assert_eq!(
         ids(&ingest.search_stops(&boxed("airprot"))),
@@ -150,7 +151,7 @@ async fn a_misspelled_name_and_a_code_are_found_near_a_place() {
         "a search in a box corrects no typing errors"
     );
     assert_eq!(ids(&ingest.search_stops(&boxed("103"))), ["A"]);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -168,14 +169,15 @@ async fn near_a_place_the_best_match_comes_first_and_stops_without_routes_last()
     fs::write(&file, format!("{}\n{}\n", rows.trim_end(), row.join(","))).unwrap();
     let config = FeedConfig::new(feed("city"), SourceLocation::Path(dir.path().to_owned()));
     let ingest = start(vec![config]);
-    wait_until("the feed is polled", async || ingest.feeds()[0].was_polled()).await;
+    wait_until("the feed is polled", async || ingest.feeds()[0].has_been_polled()).await;
     for near in [None, Some((48.91, 2.34))] {
-        let found = ids(&ingest.search_stops(&StopQuery { near, ..query("airport") }));
+        let found = ids(&ingest.search_stops(&StopSearchQuery { near, ..query("airport") }));
         assert_eq!(found, ["A", "unserved"], "{near:?}");
     }
-    let nearest = StopQuery { near: Some((48.91, 2.34)), limit: 1, ..StopQuery::default() };
+    let nearest =
+        StopSearchQuery { near: Some((48.91, 2.34)), limit: 1, ..StopSearchQuery::default() };
     assert_eq!(ids(&ingest.search_stops(&nearest)), ["unserved"], "without words, by distance");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -196,5 +198,5 @@ async fn the_catalog_search_finds_feeds_routes_and_stops() {
     assert_eq!(ids(&ingest.search_stops(&query("airprot"))), ["A"]);
     assert_eq!(kinds("xyzzyx"), []);
     assert_eq!(kinds(" "), []);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }

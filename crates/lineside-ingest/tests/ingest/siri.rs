@@ -29,9 +29,9 @@ use lineside_formats::{
 use lineside_ingest::{
     DepartureStatus, NetworkState,
     siri_output::{
-        RecordFilter, RefError, RefKind, ResolvedRef, SiriElements, SiriOutput, VisitQuery,
-        find_stop_visits, is_ref_known, list_lines, list_stop_points, resolve_ref,
-        select_new_records,
+        EncodedSiriElements, RecordFilter, RefKind, ResolveRefError, ResolvedRef, SiriOutput,
+        VisitQuery, find_stop_visits, is_ref_known, list_annotated_lines,
+        list_annotated_stop_points, resolve_ref, select_new_records,
     },
 };
 use lineside_sync::UnixMillis;
@@ -44,12 +44,12 @@ fn world() -> World {
     world
 }
 
-fn elements(state: &NetworkState, service: SiriOutput) -> SiriElements {
-    let mut elements = SiriElements::default();
+fn elements(state: &NetworkState, service: SiriOutput) -> EncodedSiriElements {
+    let mut elements = EncodedSiriElements::default();
     for record in
         select_new_records(state, service, &RecordFilter::default(), EIGHT, 0, usize::MAX).records
     {
-        elements.push_record(state, record);
+        elements.encode_record(state, record);
     }
     elements
 }

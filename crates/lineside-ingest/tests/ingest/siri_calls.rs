@@ -14,8 +14,8 @@ use lineside_formats::{
     },
 };
 use lineside_ingest::{
-    SiriIds,
-    siri_output::{RecordFilter, SiriElements, SiriOutput, select_new_records},
+    SiriIdMapping,
+    siri_output::{EncodedSiriElements, RecordFilter, SiriOutput, select_new_records},
     siri_to_gtfs_rt,
 };
 
@@ -78,17 +78,17 @@ fn a_shortened_journey_keeps_the_departure_time_at_its_end() {
 /// Returns the journeys of a message after a round trip through GTFS-Realtime.
 fn convert_back(xml: &[u8]) -> Vec<VehicleJourney> {
     let (message, _) = decode_siri_message(xml, &TimeZone::UTC, &MessageLimits::default()).unwrap();
-    let (message, ..) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
+    let (message, ..) = siri_to_gtfs_rt(&message, &SiriIdMapping::Same, None, &TimeZone::UTC);
     let mut world = World::new();
     world.apply("city-trips", message.entity);
     let state = world.network.state();
-    let mut elements = SiriElements::default();
+    let mut elements = EncodedSiriElements::default();
     let all = RecordFilter::default();
     for record in
         select_new_records(&state, SiriOutput::EstimatedTimetable, &all, EIGHT, 0, usize::MAX)
             .records
     {
-        elements.push_record(&state, record);
+        elements.encode_record(&state, record);
     }
     elements.journeys
 }
@@ -162,11 +162,11 @@ fn calls_of_an_extra_journey_have_one_order_in_every_service() {
     world.apply("city-trips", vec![entity, headway]);
     world.apply("city-vehicles", vec![on_it]);
     let state = world.network.state();
-    let mut elements = SiriElements::default();
+    let mut elements = EncodedSiriElements::default();
     let all = RecordFilter::default();
     for service in [SiriOutput::EstimatedTimetable, SiriOutput::VehicleMonitoring] {
         for record in select_new_records(&state, service, &all, EIGHT, 0, usize::MAX).records {
-            elements.push_record(&state, record);
+            elements.encode_record(&state, record);
         }
     }
     let orders = |id: &str| -> Vec<Option<u32>> {

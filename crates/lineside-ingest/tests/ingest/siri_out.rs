@@ -13,11 +13,11 @@ use lineside_formats::{
     siri::{MessageLimits, SiriCall, VehicleJourney, decode_siri_message},
 };
 use lineside_ingest::{
-    DelayQuery, DepartureStatus, NetworkState, SiriIds,
-    exports::{ExportPart, gtfs_rt_json_message, gtfs_rt_message},
+    DelayQuery, DepartureStatus, NetworkState, SiriIdMapping,
+    exports::{ExportedEntityKinds, get_gtfs_rt_export, get_gtfs_rt_json_export},
     siri_output::{
-        ConsumerPosition, RecordFilter, SiriElements, SiriOutput, VisitQuery, find_stop_visits,
-        select_new_records, select_records_after,
+        ConsumerReadPosition, EncodedSiriElements, RecordFilter, SiriOutput, VisitQuery,
+        find_stop_visits, select_new_records, select_records_after,
     },
     siri_to_gtfs_rt,
 };
@@ -31,13 +31,13 @@ pub(crate) fn world() -> World {
 }
 
 fn journeys(state: &NetworkState) -> Vec<VehicleJourney> {
-    let mut elements = SiriElements::default();
+    let mut elements = EncodedSiriElements::default();
     let all = RecordFilter::default();
     for record in
         select_new_records(state, SiriOutput::EstimatedTimetable, &all, EIGHT, 0, usize::MAX)
             .records
     {
-        elements.push_record(state, record);
+        elements.encode_record(state, record);
     }
     elements.journeys
 }
@@ -139,7 +139,7 @@ fn a_cancelled_extra_journey_keeps_its_id_and_its_board_entry() {
         );
         let limits = MessageLimits::default();
         let (message, _) = decode_siri_message(text.as_bytes(), &TimeZone::UTC, &limits).unwrap();
-        siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC).0.entity
+        siri_to_gtfs_rt(&message, &SiriIdMapping::Same, None, &TimeZone::UTC).0.entity
     };
     let mut world = world();
     for (inside, is_cancelled, status) in [
@@ -164,7 +164,7 @@ fn a_cancelled_extra_journey_keeps_its_id_and_its_board_entry() {
     let all = DelayQuery { feeds: &feeds, route: None, stop: None, all_lines: false };
     let count_delays = |world: &World| world.network.state().reported_trip_delays(all).len();
     assert_eq!(count_delays(&world), 1);
-    world.clock.advance(minutes(25));
+    world.clock.advance_time(minutes(25));
     world.apply("city-trips", convert_journey("<Cancellation>true</Cancellation>"));
     assert_eq!(count_delays(&world), 0);
 }
@@ -176,19 +176,19 @@ fn a_journey_entering_the_preview_interval_is_a_change() {
     let updates = || trips.map(|trip| update(trip, 10, 0)).to_vec();
     world.apply("city-trips", updates());
     let filter = RecordFilter { preview: Some(minutes(30)), ..RecordFilter::default() };
-    let select = |world: &World, before: ConsumerPosition, records_max| {
+    let select = |world: &World, before: ConsumerReadPosition, records_max| {
         let (state, now) = (world.network.state(), world.now().unix_seconds());
         let journeys = SiriOutput::EstimatedTimetable;
         let selection = select_records_after(&state, journeys, &filter, now, before, records_max);
         let ids = selection.records.iter().map(|it| it.id.split(':').next().unwrap().to_owned());
-        let before = ConsumerPosition { number: selection.up_to, horizon: selection.horizon };
+        let before = ConsumerReadPosition { number: selection.up_to, horizon: selection.horizon };
         (ids.collect::<Vec<_>>(), before, selection.has_more)
     };
     // Trips leave every ten minutes; at eight, two of the five within half an hour.
-    let (first, before, _) = select(&world, ConsumerPosition::default(), 9);
+    let (first, before, _) = select(&world, ConsumerReadPosition::default(), 9);
     assert_eq!(first, ["T18", "T21"]);
     assert_eq!(select(&world, before, 9).0, [""; 0]);
-    world.clock.advance(minutes(20));
+    world.clock.advance_time(minutes(20));
     // Identical updates are no change.
     world.apply("city-trips", updates());
     let (near, after, has_more) = select(&world, before, 9);
@@ -212,7 +212,7 @@ fn a_journey_entering_the_preview_interval_is_a_change() {
 /// minutes after eight: stops, and marks for extra and skipped ones.
 fn replaced(now: i64, calls: &[(&str, i64)]) -> Vec<(String, bool, bool)> {
     let mut world = world();
-    world.clock.advance(minutes(now.unsigned_abs()));
+    world.clock.advance_time(minutes(now.unsigned_abs()));
     let mut entity = update("T18", 10, 0);
     let trip_update = entity.trip_update.as_mut().unwrap();
     trip_update.trip.start_date = Some("20260304".into());
@@ -319,8 +319,8 @@ fn a_journey_in_two_feeds_is_written_once_from_the_estimate() {
     assert_eq!(find_journeys(&["city"]), ["city-trips T18", "city-vehicles T21"]);
     // A feed requested alone is published alone.
     assert_eq!(find_journeys(&["city-vehicles"]), ["city-vehicles T18", "city-vehicles T21"]);
-    for part in [ExportPart::TripUpdates, ExportPart::All] {
-        let export = gtfs_rt_message(&state, "city", part).unwrap();
+    for part in [ExportedEntityKinds::TripUpdates, ExportedEntityKinds::All] {
+        let export = get_gtfs_rt_export(&state, "city", part).unwrap();
         let (message, _) = decode_gtfs_rt(export.bytes, &RtLimits::default()).unwrap();
         let updates = message.entity.iter().filter_map(|it| it.trip_update.as_ref());
         let mut trips: Vec<(String, usize)> = updates
@@ -329,14 +329,14 @@ fn a_journey_in_two_feeds_is_written_once_from_the_estimate() {
         trips.sort();
         assert_eq!(trips, [("T18".to_owned(), 1), ("T21".to_owned(), 0)], "{part:?}");
         let vehicles = message.entity.iter().filter(|it| it.vehicle.is_some()).count();
-        assert_eq!(vehicles, usize::from(part == ExportPart::All));
+        assert_eq!(vehicles, usize::from(part == ExportedEntityKinds::All));
     }
 }
 
 #[test]
 fn a_trip_delay_applies_to_later_calls_only() {
     let mut world = world();
-    world.clock.advance(minutes(8));
+    world.clock.advance_time(minutes(8));
     world.apply("city-trips", vec![mere_delay("T18", 60)]);
     let journey = only_journey(&world);
     let (past, next) = (&journey.recorded_calls, &journey.estimated_calls);
@@ -353,7 +353,7 @@ fn a_trip_delay_applies_to_later_calls_only() {
 fn call_times_never_decrease() {
     // An early vehicle has passed B (scheduled at 300), and its producer reports D (600) only.
     let mut early = world();
-    early.clock.advance(minutes(4));
+    early.clock.advance_time(minutes(4));
     early.apply("city-trips", vec![update("T18", 30, -310)]);
     let journey = only_journey(&early);
     assert_eq!((journey.recorded_calls.len(), journey.estimated_calls.len()), (2, 2));
@@ -446,11 +446,11 @@ fn gtfs_realtime_json_has_no_private_fields() {
     late_alert.alert.as_mut().unwrap().informed_entity[0].trip = Some(trip);
     world.apply("city-trips", vec![moved, seen, late_alert]);
     let state = world.network.state();
-    let raw = gtfs_rt_message(&state, "city-trips", ExportPart::All).unwrap();
+    let raw = get_gtfs_rt_export(&state, "city-trips", ExportedEntityKinds::All).unwrap();
     let (message, _) = decode_gtfs_rt(raw.bytes, &RtLimits::default()).unwrap();
     let trips = message.entity.iter().filter_map(|it| it.trip_update.as_ref());
     assert!(trips.map(|it| &it.trip.named_start_date).any(Option::is_some));
-    let export = gtfs_rt_json_message(&state, "city-trips", ExportPart::All).unwrap();
+    let export = get_gtfs_rt_json_export(&state, "city-trips", ExportedEntityKinds::All).unwrap();
     let text = std::str::from_utf8(&export.bytes).unwrap();
     for name in ["platform", "stop_time_properties", "named_start_date"] {
         assert!(!text.contains(name), "{name}: {text}");

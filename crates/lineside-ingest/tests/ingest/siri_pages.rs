@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use lineside_ingest::{
-    FeedConfig, FeedState, Ingest, IngestOptions, MemorySnapshotStore, SiriMode, SiriSource,
+    FeedConfig, FeedState, Ingest, IngestOptions, MemorySnapshotStore, SiriMode, SiriSourceSettings,
 };
 use lineside_sync::{Clock, RealClock, SimulatedClock};
 use lineside_testkit::wait_until;
@@ -40,7 +40,7 @@ async fn a_part_of_the_first_answer_is_not_published() {
     upstream.set(Answer::Bytes(page("C", false)));
     wait_until("the answer is complete", async || trips(&ingest) == ["A", "B", "C"]).await;
     wait_until("the feed is ok", async || is_well(&ingest)).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn an_empty_page_after_more_data_completes_the_answer() {
     let ingest = start(vec![siri]);
     wait_until("the page is published", async || trips(&ingest) == ["A"]).await;
     wait_until("the feed is ok", async || is_well(&ingest)).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -62,12 +62,14 @@ async fn an_endless_answer_is_limited_and_reported_until_one_ends() {
     let mut siri = siri(&upstream.url("/siri"), request());
     siri.poll = Some(Duration::from_secs(3600));
     let clock = Arc::new(SimulatedClock::new(RealClock::new().wall_time()));
-    let ingest =
-        Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
+    let ingest = Ingest::start_polling(IngestOptions {
+        clock: Arc::clone(&clock) as _,
+        ..options(vec![siri])
+    });
     let feed = ingest.find_feed("siri").unwrap();
     // The starts of feeds are staggered.
     wait_until("the producer is requested", async || {
-        clock.advance(Duration::from_millis(1));
+        clock.advance_time(Duration::from_millis(1));
         !upstream.requests().is_empty()
     })
     .await;
@@ -87,7 +89,7 @@ async fn an_endless_answer_is_limited_and_reported_until_one_ends() {
             .count();
         (wait.as_secs(), problems)
     };
-    let advance_clock = |seconds: u64| clock.advance(Duration::from_secs(seconds + 1));
+    let advance_clock = |seconds: u64| clock.advance_time(Duration::from_secs(seconds + 1));
     for n in 1..=200 {
         let (wait, problems) = answered(n).await;
         assert!(wait < 5 && problems == 0, "{n}: {wait} s, {problems}");
@@ -107,7 +109,7 @@ async fn an_endless_answer_is_limited_and_reported_until_one_ends() {
     let (wait, problems) = answered(203).await;
     assert!(wait > 3000 && problems == 0, "{wait} s, {problems}");
     assert_eq!(trips(&ingest), ["A", "B"]);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 /// Returns the store of a process that crashed after it knew these trips.
@@ -116,7 +118,7 @@ async fn stored_snapshots(feed: &FeedConfig, known: &[&str]) -> Arc<MemorySnapsh
     let ingest = start_with(vec![feed.clone()], Arc::clone(&snapshots));
     wait_until("all trips are known", async || trips(&ingest) == known).await;
     wait_until("the feed is ok", async || is_well(&ingest)).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
     snapshots
 }
 
@@ -124,7 +126,7 @@ async fn stored_snapshots(feed: &FeedConfig, known: &[&str]) -> Arc<MemorySnapsh
 async fn after_a_crash_stored_changes_are_not_published_as_full_data() {
     let answers = vec![page("A", false), page("B", false)];
     let upstream = Upstream::start(Answer::InTurn(answers)).await;
-    let lite = SiriSource { mode: SiriMode::Lite, ..request() };
+    let lite = SiriSourceSettings { mode: SiriMode::Lite, ..request() };
     let changes = siri(&upstream.url("/et"), lite);
     let snapshots = stored_snapshots(&changes, &["A", "B"]).await;
     upstream.set(Answer::HangUp);
@@ -135,7 +137,7 @@ async fn after_a_crash_stored_changes_are_not_published_as_full_data() {
     assert_eq!(trips(&ingest), [""; 0], "stored changes are not published");
     upstream.set(Answer::Bytes(page("C", false)));
     wait_until("the full answer is published", async || trips(&ingest) == ["C"]).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -152,6 +154,6 @@ async fn after_a_crash_a_full_answer_is_published_and_a_page_is_not() {
         let feed = ingest.find_feed("siri").unwrap();
         wait_until("the first poll has failed", async || feed.status().failures > 0).await;
         assert_eq!(trips(&ingest), expected);
-        ingest.shut_down().await;
+        ingest.stop_polling().await;
     }
 }

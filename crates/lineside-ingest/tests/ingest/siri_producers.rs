@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use lineside_formats::{Format, gtfs_rt::proto::trip_descriptor::ScheduleRelationship};
 use lineside_ingest::{
     FailureCode, FeedConfig, FeedState, Ingest, IngestOptions, RequestRate, Secret, SiriAnswers,
-    SiriEnvelope, SiriIds, SiriMode, SiriService, SiriSource, exports, exports::ExportPart,
+    SiriEnvelope, SiriIdMapping, SiriMode, SiriService, SiriSourceSettings, exports,
+    exports::ExportedEntityKinds,
 };
 
 use lineside_sync::{Clock, RealClock, SimulatedClock, UnixMillis};
@@ -48,15 +49,15 @@ pub(crate) fn ok(body: &str) -> Vec<u8> {
     http("200 OK", &["content-type: text/xml"], body.as_bytes())
 }
 
-pub(crate) fn siri(url: &str, siri: SiriSource) -> FeedConfig {
+pub(crate) fn siri(url: &str, siri: SiriSourceSettings) -> FeedConfig {
     FeedConfig { siri: Some(Arc::new(siri)), ..config("siri", url) }
 }
 
-pub(crate) fn request() -> SiriSource {
-    SiriSource {
+pub(crate) fn request() -> SiriSourceSettings {
+    SiriSourceSettings {
         mode: SiriMode::Request,
         requestor_ref: Some(Secret::new("hunter2")),
-        ..SiriSource::default()
+        ..SiriSourceSettings::default()
     }
 }
 
@@ -80,7 +81,8 @@ async fn a_siri_request_gives_trip_updates_in_gtfs_realtime() {
     assert_eq!(update.trip.schedule_relationship(), ScheduleRelationship::Canceled);
     let today = today().strftime("%Y%m%d").to_string();
     assert_eq!(update.trip.start_date, Some(today));
-    let export = exports::gtfs_rt_message(&state, "siri", ExportPart::TripUpdates).unwrap();
+    let export =
+        exports::get_gtfs_rt_export(&state, "siri", ExportedEntityKinds::TripUpdates).unwrap();
     let (message, problems) =
         lineside_formats::gtfs_rt::decode_feed_message(export.bytes, &Default::default()).unwrap();
     assert_eq!((message.entity.len(), problems.total_count()), (1, 0));
@@ -98,7 +100,7 @@ async fn a_siri_request_gives_trip_updates_in_gtfs_realtime() {
             && build_trial_request.contains("<EstimatedTimetableRequest"),
         "{build_trial_request}"
     );
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -125,7 +127,7 @@ async fn vehicles_of_two_producers_with_one_id_stay_distinct() {
         delivery(&[vehicle("KOL", 6.0)]),
     ];
     let upstream = Upstream::start(Answer::InTurn(answers)).await;
-    let source = SiriSource { services: vec![SiriService::Vehicles], ..request() };
+    let source = SiriSourceSettings { services: vec![SiriService::Vehicles], ..request() };
     let mut siri = siri(&upstream.url("/siri"), source);
     siri.poll = Some(Duration::from_secs(3600));
     let ingest = start(vec![siri]);
@@ -150,7 +152,7 @@ async fn vehicles_of_two_producers_with_one_id_stay_distinct() {
         vehicle_positions() == [at("KOL:277", 6.0)]
     })
     .await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -170,7 +172,7 @@ async fn pages_are_merged_into_one_answer() {
     assert!(upstream.requests().len() == 2, "the answer has two pages");
     ingest.poll_now("siri").await.unwrap();
     wait_until("the next answer replaces the first", async || trips(&ingest) == ["B", "C"]).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -189,7 +191,7 @@ async fn requests_for_changes_keep_one_session_name() {
         ok(&timetables("", false)),
     ];
     let upstream = Upstream::start(Answer::InTurn(answers)).await;
-    let lite = SiriSource { mode: SiriMode::Lite, ..request() };
+    let lite = SiriSourceSettings { mode: SiriMode::Lite, ..request() };
     let ingest = start(vec![siri(&upstream.url("/et?datasetId=X"), lite)]);
     wait_until("the change is merged", async || trips(&ingest) == ["A", "B"]).await;
     wait_until("the producer is requested again", async || upstream.requests().len() >= 4).await;
@@ -210,7 +212,7 @@ async fn requests_for_changes_keep_one_session_name() {
     wait_until("the new answer replaces all data", async || trips(&ingest) == ["C"]).await;
     let after = upstream.requests();
     assert_ne!(name(&requests[0]), name(after.last().unwrap()), "{n_before} requests before");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -221,7 +223,7 @@ async fn a_producer_may_answer_requests_with_changes_too() {
         ok(&timetables("", false)),
     ];
     let upstream = Upstream::start(Answer::InTurn(answers)).await;
-    let source = SiriSource { answers: Some(SiriAnswers::Changes), ..request() };
+    let source = SiriSourceSettings { answers: Some(SiriAnswers::Changes), ..request() };
     let ingest = start(vec![siri(&upstream.url("/siri"), source)]);
     wait_until("the change is merged", async || trips(&ingest) == ["A", "B"]).await;
     wait_until("the producer is requested again", async || upstream.requests().len() >= 4).await;
@@ -240,14 +242,14 @@ async fn a_producer_may_answer_requests_with_changes_too() {
     upstream.set(Answer::Bytes(ok(&timetables(&journey("C", ""), false))));
     wait_until("the next answer replaces all data", async || trips(&ingest) == ["C"]).await;
     assert_ne!(name(upstream.requests().last().unwrap()), first);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
 async fn a_failed_poll_keeps_the_data_and_requests_all_again() {
     let all = ok(&timetables(&(journey("A", "") + &journey("B", "")), false));
     let upstream = Upstream::start(Answer::Bytes(all.clone())).await;
-    let lite = SiriSource { mode: SiriMode::Lite, ..request() };
+    let lite = SiriSourceSettings { mode: SiriMode::Lite, ..request() };
     let ingest = start(vec![siri(&upstream.url("/et"), lite)]);
     let feed = ingest.find_feed("siri").unwrap();
     wait_until("all trips are known", async || trips(&ingest) == ["A", "B"]).await;
@@ -268,7 +270,7 @@ async fn a_failed_poll_keeps_the_data_and_requests_all_again() {
     wait_until("a poll has failed", async || feed.status().failures_in_a_row > 0).await;
     upstream.set(Answer::Bytes(ok(&timetables(&journey("B", ""), false))));
     wait_until("a full answer removes other trips", async || trips(&ingest) == ["B"]).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -288,7 +290,7 @@ async fn a_producer_that_repeats_pages_is_not_requested_endlessly() {
         })
         .await;
         assert_eq!((upstream.requests().len(), trips(&ingest)), (2, vec!["A".to_owned()]));
-        ingest.shut_down().await;
+        ingest.stop_polling().await;
     }
 }
 
@@ -304,12 +306,14 @@ async fn failures_and_pages_respect_a_rate_of_one_per_ten_minutes() {
     siri.poll = Some(Duration::from_secs(1));
     siri.rate = RequestRate::parse("1/10min").ok();
     let clock = Arc::new(SimulatedClock::new(RealClock::new().wall_time()));
-    let ingest =
-        Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
+    let ingest = Ingest::start_polling(IngestOptions {
+        clock: Arc::clone(&clock) as _,
+        ..options(vec![siri])
+    });
     let feed = ingest.find_feed("siri").unwrap();
     // The starts of feeds are staggered.
     wait_until("the producer is requested", async || {
-        clock.advance(Duration::from_millis(1));
+        clock.advance_time(Duration::from_millis(1));
         !upstream.requests().is_empty()
     })
     .await;
@@ -323,14 +327,14 @@ async fn failures_and_pages_respect_a_rate_of_one_per_ten_minutes() {
         assert_eq!(upstream.requests().len() as u64, n);
         request_times.push(clock.monotonic());
         let wait = feed.status().next_poll.unwrap().duration_since(clock.wall_time());
-        clock.advance(wait + Duration::from_millis(1));
+        clock.advance_time(wait + Duration::from_millis(1));
     }
     let gaps: Vec<Duration> = request_times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     // The clock may have advanced some milliseconds before the first request was seen.
     let minutes = Duration::from_secs(10 * 60 - 1);
     assert!(gaps.iter().all(|gap| *gap >= minutes && *gap < minutes * 11 / 10), "{gaps:?}");
     assert_eq!(trips(&ingest), ["A", "B"], "both pages are merged");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -341,7 +345,7 @@ async fn a_refusal_shows_the_text_of_the_producer() {
     let fault = http("500 Internal Server Error", &["content-type: text/xml"], fault.as_bytes());
     let good = ok(&timetables(&journey("J", ""), false));
     let upstream = Upstream::start(Answer::Bytes(good)).await;
-    let soap = SiriSource { envelope: SiriEnvelope::Soap, ..request() };
+    let soap = SiriSourceSettings { envelope: SiriEnvelope::Soap, ..request() };
     let ingest = start(vec![siri(&upstream.url("/siri"), soap)]);
     wait_until("the journey is known", async || trips(&ingest) == ["J"]).await;
     assert!(upstream.requests()[0].contains("soapaction: \"getestimatedtimetable\""));
@@ -374,7 +378,7 @@ async fn a_refusal_shows_the_text_of_the_producer() {
     );
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
     assert_eq!(trips(&ingest), ["K"], "the last good answer is served");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -411,7 +415,8 @@ async fn an_extra_call_keeps_planned_calls_unless_the_list_is_complete() {
     feed.static_feed = Some(crate::support::feed("city"));
     let clock = Arc::new(SimulatedClock::new(UnixMillis::from_seconds(EIGHT)));
     let feeds = vec![schedule, feed];
-    let ingest = Ingest::start(IngestOptions { clock: Arc::clone(&clock) as _, ..options(feeds) });
+    let ingest =
+        Ingest::start_polling(IngestOptions { clock: Arc::clone(&clock) as _, ..options(feeds) });
     let board = |stop: &str| {
         let network = ingest.find_feed("city").unwrap().network();
         let board = next_departures(&network, stop, EIGHT, 40).unwrap_or_default();
@@ -422,18 +427,18 @@ async fn an_extra_call_keeps_planned_calls_unless_the_list_is_complete() {
             .collect::<Vec<_>>()
     };
     wait_until("the extra call is on the board", async || {
-        clock.advance(Duration::from_millis(5));
+        clock.advance_time(Duration::from_millis(5));
         board("C") == [(0, Some(60)), (7, Some(60))]
     })
     .await;
     assert_eq!((board("B"), board("D")), (vec![(5, Some(60))], vec![(10, Some(60))]));
     upstream.set(Answer::Bytes(answer(true)));
     wait_until("a complete stop sequence removes the other calls", async || {
-        clock.advance(Duration::from_millis(5));
+        clock.advance_time(Duration::from_millis(5));
         board("B").is_empty() && board("D").is_empty()
     })
     .await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -448,8 +453,8 @@ async fn siri_is_detected_by_content_and_joined_by_mapped_ids() {
         FeedConfig { static_feed: Some(feed("city")), ..config("plain", &upstream.url("/plain")) };
     let mut mapped = siri(
         &upstream.url("/mapped"),
-        SiriSource {
-            ids: SiriIds::Netex,
+        SiriSourceSettings {
+            ids: SiriIdMapping::Netex,
             services: vec![SiriService::Timetables, SiriService::Vehicles],
             ..request()
         },
@@ -474,5 +479,5 @@ async fn siri_is_detected_by_content_and_joined_by_mapped_ids() {
     };
     assert_eq!(route("plain"), None);
     assert!(route("siri").is_some(), "the headsign is missing");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }

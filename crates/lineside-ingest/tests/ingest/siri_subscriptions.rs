@@ -16,8 +16,8 @@ use std::{
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 use lineside_ingest::{
     DeliveryError, FailureCode, Feed, FeedConfig, FeedState, InboxSettings, Ingest, IngestOptions,
-    PollQuery, RequestRate, Secret, ServedContent, SiriMode, SiriService, SiriSource, exports,
-    exports::ExportPart,
+    PollQuery, RequestRate, Secret, ServedContentFreshness, SiriMode, SiriService,
+    SiriSourceSettings, exports, exports::ExportedEntityKinds,
 };
 use lineside_sync::{Clock, RealClock, SimulatedClock, UnixMillis};
 use lineside_testkit::wait_until;
@@ -41,7 +41,7 @@ fn clock() -> Arc<SimulatedClock> {
 }
 
 fn subscriber(url: &str, services: Vec<SiriService>) -> FeedConfig {
-    let source = SiriSource { mode: SiriMode::Subscribe, services, ..request() };
+    let source = SiriSourceSettings { mode: SiriMode::Subscribe, services, ..request() };
     FeedConfig { poll: Some(Duration::from_secs(3600)), ..siri(url, source) }
 }
 
@@ -59,7 +59,7 @@ async fn start_subscribed(
     let n_messages_sent = AtomicU32::new(0);
     let key =
         move || Secret::new(format!("k3y-{}", n_messages_sent.fetch_add(1, Ordering::Relaxed)));
-    let ingest = Ingest::start(IngestOptions {
+    let ingest = Ingest::start_polling(IngestOptions {
         inboxes: InboxSettings {
             address: Some("https://me.example/".into()),
             subscriber: "lineside-1".into(),
@@ -72,7 +72,7 @@ async fn start_subscribed(
     // A producer that refuses has received a key, too.
     wait_until("the feed has subscribed", async || {
         // The starts of feeds are staggered.
-        clock.advance(Duration::from_millis(1));
+        clock.advance_time(Duration::from_millis(1));
         feed.status().fetches > 0
     })
     .await;

@@ -14,7 +14,7 @@ use lineside_formats::{
     },
     siri::{SiriCall, SiriTime},
 };
-use lineside_ingest::exports::{ExportPart, gtfs_rt_message};
+use lineside_ingest::exports::{ExportedEntityKinds, get_gtfs_rt_export};
 
 use crate::{
     siri_out::{only_journey, world},
@@ -50,7 +50,9 @@ type Times = Vec<Option<[i64; 2]>>;
 /// Returns the times that a consumer of the exported GTFS-Realtime computes: delays apply to later calls, and calls
 /// before the first report or without data run as scheduled, as far as times do not decrease.
 fn read_gtfs_rt(world: &World) -> Times {
-    let export = gtfs_rt_message(&world.network.state(), "city", ExportPart::TripUpdates).unwrap();
+    let export =
+        get_gtfs_rt_export(&world.network.state(), "city", ExportedEntityKinds::TripUpdates)
+            .unwrap();
     let (message, _) = decode_feed_message(export.bytes, &FeedMessageLimits::default()).unwrap();
     let calls = &message.entity[0].trip_update.as_ref().unwrap().stop_time_update;
     let mut delay: Option<i64> = None;

@@ -28,7 +28,7 @@ async fn stored_snapshots(feeds: &[FeedConfig]) -> Arc<MemorySnapshotStore> {
         let id = feed.id();
         wait_until(format_args!("{id} is ok"), async || feed.status().state == FeedState::Ok).await;
     }
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
     snapshots
 }
 
@@ -73,7 +73,7 @@ async fn a_server_starts_with_stored_data_while_its_producer_is_down() {
         cars.requests()[n_requests].contains("if-none-match: \"v\""),
         "the first poll is conditional"
     );
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 /// Records the observed messages.
@@ -90,7 +90,7 @@ impl MessageObserver for TestObserver {
         self.messages.lock().unwrap().push(bytes.clone());
     }
 
-    fn has_reported_trips(&self, _: &Feed) -> bool {
+    fn has_recently_reported_trips(&self, _: &Feed) -> bool {
         self.has_schedule
     }
 }
@@ -105,7 +105,8 @@ async fn a_restored_message_is_observed_once_its_source_confirms_it() {
     cars.set(Answer::HangUp);
     let seen = Arc::new(TestObserver::default());
     let message_observer = Some(Arc::clone(&seen) as _);
-    let ingest = Ingest::start(IngestOptions { snapshots, message_observer, ..options(feeds) });
+    let ingest =
+        Ingest::start_polling(IngestOptions { snapshots, message_observer, ..options(feeds) });
     let restored_feed = ingest.find_feed("vehicles").unwrap();
     wait_until("a poll has failed", async || restored_feed.status().failures > 0).await;
     assert!(seen.messages.lock().unwrap().is_empty(), "an unconfirmed message is not observed");
@@ -120,7 +121,7 @@ async fn a_restored_message_is_observed_once_its_source_confirms_it() {
     wait_until("the next message is observed", async || seen.messages.lock().unwrap().len() > 1)
         .await;
     assert_eq!(*seen.messages.lock().unwrap(), [Bytes::from(restored), Bytes::from(next)]);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -131,7 +132,7 @@ async fn an_empty_feed_that_had_trips_before_the_start_is_empty() {
         let seen = Arc::new(TestObserver { has_schedule, ..TestObserver::default() });
         let feeds = vec![config("vehicles", &cars.url("/vp.pb"))];
         let message_observer = Some(Arc::clone(&seen) as _);
-        let ingest = Ingest::start(IngestOptions { message_observer, ..options(feeds) });
+        let ingest = Ingest::start_polling(IngestOptions { message_observer, ..options(feeds) });
         let restored_feed = ingest.find_feed("vehicles").unwrap();
         wait_until("the feed is polled", async || {
             restored_feed.status().state != FeedState::Unknown
@@ -139,7 +140,7 @@ async fn an_empty_feed_that_had_trips_before_the_start_is_empty() {
         .await;
         let (state, reason) = (restored_feed.status().state, restored_feed.status().reason.clone());
         assert_eq!(state == FeedState::Empty, has_schedule, "{state}: {reason}");
-        ingest.shut_down().await;
+        ingest.stop_polling().await;
     }
 }
 
@@ -159,7 +160,7 @@ async fn stored_bytes_confirmed_after_a_start_are_fresh() {
     let outcomes = restored_feed.status().outcomes.clone();
     assert!(outcomes.iter().all(|(outcome, _)| outcome == "not_modified"), "{outcomes:?}");
     assert_eq!((restored_feed.status().entities, n_vehicles(&ingest)), (1, 1));
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -179,7 +180,7 @@ async fn expired_stored_data_wait_for_a_new_reply() {
     assert_eq!((restored_feed.status().state, n_vehicles(&ingest)), (FeedState::Failing, 0));
     cars.set(Answer::Conditional("\"v\"", http("200 OK", &[], &body(48.87))));
     wait_until("the same bytes are published", async || n_vehicles(&ingest) == 1).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -199,7 +200,7 @@ async fn stored_bytes_of_another_url_or_format_are_ignored() {
     for (config, is_used) in all {
         let ingest = start_with(vec![config], Arc::clone(&snapshots));
         assert_eq!(ingest.find_feed("vehicles").unwrap().snapshot().is_some(), is_used);
-        ingest.shut_down().await;
+        ingest.stop_polling().await;
     }
 }
 
@@ -219,5 +220,5 @@ async fn undecodable_stored_bytes_are_served_and_fetched_again() {
     assert_eq!(restored_feed.snapshot().unwrap().bytes, bad);
     wait_until("the source is requested unconditionally", async || n_vehicles(&ingest) == 1).await;
     assert!(RealClock::new().wall_time() >= restored_feed.snapshot().unwrap().fetched_at);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }

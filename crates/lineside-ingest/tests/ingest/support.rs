@@ -19,12 +19,12 @@ use lineside_formats::{
     },
 };
 use lineside_hub::{
-    Channel, Delivery, Epoch, Hub, HubConfig, Listener, Position, Session, SessionLimits,
-    StateSource,
+    ChannelStateSource, ClientDelivery, EncodedChannelName, Epoch, Hub, HubConfig, NewsListener,
+    Position, Session, SessionLimits,
 };
 use lineside_ingest::{
-    ChannelStates, Dataset, Departure, FeedId, Network, NetworkWriter, departures,
-    limits::BOARD_HORIZON,
+    Dataset, Departure, FeedId, Network, NetworkChannelStates, NetworkWriter,
+    limits::BOARD_HORIZON, list_next_departures,
 };
 use lineside_sync::{Clock, SimulatedClock, UnixMillis};
 use prost::Message as _;
@@ -37,7 +37,13 @@ pub(crate) fn next_departures(
     now: i64,
     limit: usize,
 ) -> Option<Vec<Departure>> {
-    departures(&network.state(), stop, UnixMillis::from_seconds(now), limit, BOARD_HORIZON)
+    list_next_departures(
+        &network.state(),
+        stop,
+        UnixMillis::from_seconds(now),
+        limit,
+        BOARD_HORIZON,
+    )
 }
 
 /// Wednesday 4 March 2026, 08:00 in Paris.
@@ -199,7 +205,7 @@ pub(crate) struct World {
     pub(crate) network: Arc<Network>,
     pub(crate) writer: NetworkWriter,
     pub(crate) hub: Arc<Hub>,
-    pub(crate) channels: Arc<ChannelStates>,
+    pub(crate) channels: Arc<NetworkChannelStates>,
 }
 
 impl World {
@@ -214,7 +220,7 @@ impl World {
         let epoch = Epoch::from_bits(7);
         let network = Arc::new(Network::new(feed("city"), others, 1, epoch, Arc::clone(&shared)));
         let channels =
-            Arc::new(ChannelStates::new(vec![Arc::clone(&network)], 5, Arc::clone(&shared)));
+            Arc::new(NetworkChannelStates::new(vec![Arc::clone(&network)], 5, Arc::clone(&shared)));
         let hub = Hub::new(config, Arc::clone(&channels) as _, shared, 3);
         let writer = NetworkWriter::new(Arc::clone(&network), Some(Arc::clone(&hub)), 5);
         World { clock, network, writer, hub, channels }
@@ -231,7 +237,9 @@ impl World {
         entities: Vec<FeedEntity>,
     ) -> lineside_ingest::ApplyOutcome {
         let now = self.now();
-        self.writer.apply_snapshot(feed, message(now.unix_seconds(), entities), now).unwrap()
+        self.writer
+            .decode_and_apply_message(feed, message(now.unix_seconds(), entities), now)
+            .unwrap()
     }
 
     pub(crate) fn session(&self) -> Session {
@@ -239,7 +247,7 @@ impl World {
     }
 
     pub(crate) fn state_of(&self, channel: &str) -> ReceivedState {
-        let channel = Channel::parse_name(channel).unwrap();
+        let channel = EncodedChannelName::parse_channel_name(channel).unwrap();
         let key = self.channels.resolve_channel(&channel).unwrap();
         let mut received_state = ReceivedState::default();
         for part in self.channels.read_state(&channel, key).parts {
@@ -253,8 +261,8 @@ impl World {
 #[derive(Debug)]
 pub(crate) struct IdleReceiver;
 
-impl Listener for IdleReceiver {
-    fn signal(&self) {}
+impl NewsListener for IdleReceiver {
+    fn signal_news(&self) {}
 }
 
 /// A client's records of one channel.
@@ -309,7 +317,7 @@ impl ReceivedState {
 /// A subscriber of one channel.
 pub(crate) struct Client {
     session: Session,
-    pub(crate) channel: Channel,
+    pub(crate) channel: EncodedChannelName,
     pub(crate) state: ReceivedState,
     pub(crate) position: Option<Position>,
     pub(crate) has_ended: bool,
@@ -321,7 +329,7 @@ impl Client {
     pub(crate) fn new(world: &World, channel: &str) -> Client {
         let mut client = Client {
             session: world.session(),
-            channel: Channel::parse_name(channel).unwrap(),
+            channel: EncodedChannelName::parse_channel_name(channel).unwrap(),
             state: ReceivedState::default(),
             position: None,
             has_ended: false,
@@ -342,11 +350,11 @@ impl Client {
     pub(crate) fn pull(&mut self, publications_max: usize) {
         for _ in 0..publications_max {
             let Some(delivery) = self.session.next_delivery() else { return };
-            if let Delivery::Ended { .. } = delivery {
+            if let ClientDelivery::Ended { .. } = delivery {
                 self.has_ended = true;
                 continue;
             }
-            let is_state = matches!(delivery, Delivery::State { .. });
+            let is_state = matches!(delivery, ClientDelivery::State { .. });
             let message = self.state.apply(delivery.payload().unwrap().data());
             if !is_state {
                 self.publications.push(message);

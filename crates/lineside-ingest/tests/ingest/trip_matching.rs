@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use lineside_ingest::{FeedMatches, MatchCount, MatchReason};
+use lineside_ingest::{FeedMatchCounts, MatchCount, UnmatchedReason};
 
 use crate::support::*;
 
-fn feed_matches(world: &World, feed: &str) -> Arc<FeedMatches> {
-    world.network.state().feed_matches(feed).unwrap()
+fn feed_matches(world: &World, feed: &str) -> Arc<FeedMatchCounts> {
+    world.network.state().feed_match_counts(feed).unwrap()
 }
 
-fn reasons(counts: &MatchCount) -> Vec<(MatchReason, u64, Vec<&str>)> {
+fn reasons(counts: &MatchCount) -> Vec<(UnmatchedReason, u64, Vec<&str>)> {
     let found_reasons = counts.reasons();
     found_reasons
         .map(|(reason, found)| (reason, found.count, found.sample_ids().collect()))
@@ -53,36 +53,48 @@ fn every_record_is_counted_by_kind() {
     assert_eq!(
         reasons(&trips.trip_updates),
         [
-            (MatchReason::UnknownTrip, 2, vec!["U0", "U1"]),
-            (MatchReason::NotRunning, 1, vec!["T18:20310101"])
+            (UnmatchedReason::UnknownTrip, 2, vec!["U0", "U1"]),
+            (UnmatchedReason::NotRunning, 1, vec!["T18:20310101"])
         ]
     );
-    assert_eq!(reasons(&trips.routes), [(MatchReason::UnknownRoute, 1, vec!["R9"])]);
+    assert_eq!(reasons(&trips.routes), [(UnmatchedReason::UnknownRoute, 1, vec!["R9"])]);
     assert_eq!((trips.stops.matched, trips.stops.matched_share()), (1, Some(0.5)));
-    assert_eq!(reasons(&trips.stops), [(MatchReason::UnknownStop, 1, vec!["X1"])]);
+    assert_eq!(reasons(&trips.stops), [(UnmatchedReason::UnknownStop, 1, vec!["X1"])]);
     assert!(trips.vehicles.is_empty() && trips.alerts.is_empty());
     let vehicles = feed_matches(&world, "city-vehicles");
     assert_eq!((vehicles.vehicles.matched, vehicles.vehicles.total_count()), (1, 2));
     assert_eq!(
         reasons(&vehicles.vehicles),
-        [(MatchReason::UnknownTrip, 1, vec!["U0"]), (MatchReason::NoReference, 1, vec!["3"])]
+        [
+            (UnmatchedReason::UnknownTrip, 1, vec!["U0"]),
+            (UnmatchedReason::NoReference, 1, vec!["3"])
+        ]
     );
     let alerts = feed_matches(&world, "city-alerts");
     assert_eq!(
         reasons(&alerts.alerts),
-        [(MatchReason::UnknownRoute, 1, vec!["R9"]), (MatchReason::NoReference, 1, vec!["c"])]
+        [
+            (UnmatchedReason::UnknownRoute, 1, vec!["R9"]),
+            (UnmatchedReason::NoReference, 1, vec!["c"])
+        ]
     );
-    assert_eq!((alerts.entity_counts(), vehicles.entity_counts()), ((1, 1), (1, 1)));
+    assert_eq!(
+        (alerts.count_matched_and_unmatched(), vehicles.count_matched_and_unmatched()),
+        ((1, 1), (1, 1))
+    );
 }
 
 #[test]
 fn the_report_is_cached_until_the_feed_or_timetable_changes() {
     let mut world = World::new();
     world.apply("city-trips", vec![update("T18", 10, 0), update("U0", 10, 0)]);
-    assert!(world.network.state().feed_matches("city-trips").is_none(), "no timetable is loaded");
+    assert!(
+        world.network.state().feed_match_counts("city-trips").is_none(),
+        "no timetable is loaded"
+    );
     world.writer.apply_dataset(dataset(0), world.now());
     let first = feed_matches(&world, "city-trips");
-    assert_eq!(first.entity_counts(), (1, 1));
+    assert_eq!(first.count_matched_and_unmatched(), (1, 1));
     assert!(Arc::ptr_eq(&first, &feed_matches(&world, "city-trips")));
     world.apply("city-vehicles", vec![vehicle("1", None, 48.86, 2.34, EIGHT)]);
     assert!(
@@ -91,9 +103,9 @@ fn the_report_is_cached_until_the_feed_or_timetable_changes() {
     );
     world.apply("city-trips", vec![update("T18", 10, 0)]);
     let second = feed_matches(&world, "city-trips");
-    assert_eq!(second.entity_counts(), (1, 0));
+    assert_eq!(second.count_matched_and_unmatched(), (1, 0));
     world.writer.apply_dataset(dataset(1), world.now());
     let third = feed_matches(&world, "city-trips");
     assert_ne!(second.dataset, third.dataset);
-    assert!(world.network.state().feed_matches("elsewhere").is_none());
+    assert!(world.network.state().feed_match_counts("elsewhere").is_none());
 }

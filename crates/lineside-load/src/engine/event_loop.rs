@@ -204,7 +204,7 @@ impl LoadTestEngine {
     ) -> Result<(), SessionEndReason> {
         let Some(row) = self.rows[index].as_mut() else { return Ok(()) };
         let mask = self.random.u32(..).to_ne_bytes();
-        frame::write_masked(&mut row.to_write, opcode, false, payload, mask);
+        frame::write_masked_frame(&mut row.to_write, opcode, false, payload, mask);
         self.write_pending_bytes(index)
     }
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use lineside_wire::websocket::handshake::HandshakeRequest;
+use lineside_wire::websocket::handshake::ClientHandshakeRequest;
 use mio::net::TcpStream;
 use mio::{Interest, Token};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -31,11 +31,8 @@ pub(super) fn build_session_request(plan: &LoadTestPlan) -> BytesMut {
         SessionTransport::WebSocket => {
             let (authority, path) =
                 (plan.target.host_authority(), plan.target.path_on_server("/connection/websocket"));
-            HandshakeRequest::new(plan.format.to_protocol_format(), false).write_request(
-                &authority,
-                &path,
-                &mut request,
-            );
+            ClientHandshakeRequest::new(plan.format.to_protocol_format(), false)
+                .write_handshake_request(&authority, &path, &mut request);
         }
     }
     request

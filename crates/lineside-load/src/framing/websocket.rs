@@ -154,7 +154,7 @@ mod tests {
 
     fn server_frame(first: u8, payload: &[u8]) -> Vec<u8> {
         let mut frame = Vec::new();
-        frame::write_head(&mut frame, Opcode::Text, false, payload.len());
+        frame::write_frame_head(&mut frame, Opcode::Text, false, payload.len());
         frame[0] = first;
         [frame, payload.to_vec()].concat()
     }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn frames_that_no_server_may_send_are_errors() {
         let mut masked = BytesMut::new();
-        frame::write_masked(&mut masked, Opcode::Text, false, b"x", [1, 2, 3, 4]);
+        frame::write_masked_frame(&mut masked, Opcode::Text, false, b"x", [1, 2, 3, 4]);
         assert_eq!(read(&masked, 9), Err(FramingError::FrameHead));
         assert_eq!(read(&[0xC1, 1, 0], 9), Err(FramingError::FrameHead));
         assert_eq!(read(&[0x83, 1, 0], 9), Err(FramingError::FrameHead));

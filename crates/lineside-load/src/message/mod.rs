@@ -93,7 +93,7 @@ impl MessageCodec {
         for (request, id) in requests.zip(1..) {
             // Encoding can only fail for data that are not JSON, and these commands have none.
             _ = Command { id, request }
-                .write_message(plan.format.to_protocol_format(), &mut message);
+                .append_to_message(plan.format.to_protocol_format(), &mut message);
         }
         message
     }

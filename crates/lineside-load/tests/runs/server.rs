@@ -145,7 +145,7 @@ impl Shared {
                 write(&session.socket, &frame::PING)?;
             }
             if closes == Some((n, offset)) {
-                write(&session.socket, &frame::encode_close(3008, "slow"))?;
+                write(&session.socket, &frame::encode_close_frame(3008, "slow"))?;
             } else if forgets != Some((n, offset)) {
                 let times = if repeats == Some((n, offset)) { 2 } else { 1 };
                 for _ in 0..times {
@@ -190,7 +190,7 @@ impl Shared {
         reader: &mut BufReader<TcpStream>,
     ) -> std::io::Result<()> {
         let headers = headers.iter().filter_map(|line| line.split_once(": "));
-        let accepted = handshake::accept_request(
+        let accepted = handshake::check_handshake_request(
             method,
             headers.map(|(name, value)| (name, value.as_bytes())),
         )
@@ -266,10 +266,10 @@ impl Shared {
 impl Session {
     fn reply(&self, reply: &Reply, format: ProtocolFormat) -> Bytes {
         let mut message = BytesMut::new();
-        reply.write_message(format, &mut message);
+        reply.append_to_message(format, &mut message);
         let mut framed = BytesMut::new();
         let opcode = if format == ProtocolFormat::Json { Opcode::Text } else { Opcode::Binary };
-        frame::write_head(&mut framed, opcode, false, message.len());
+        frame::write_frame_head(&mut framed, opcode, false, message.len());
         framed.extend_from_slice(&message);
         framed.freeze()
     }

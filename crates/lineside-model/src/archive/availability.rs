@@ -2,12 +2,15 @@
 
 use lineside_sync::UnixMillis;
 
-use super::{ArchiveError, ArchiveSpan, LastPoll, PollArchive, PollBin, ServedContent, ServerRun};
+use super::{
+    ArchiveError, ArchiveSpan, LastPollOutcome, PollArchive, PollBin, ServedContentFreshness,
+    ServerRun,
+};
 use crate::feed_id::FeedId;
 
 /// The state of a source during a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SourceState {
+pub enum SourceAvailability {
     /// Every poll brought a usable reply.
     Answered,
     /// Some polls succeeded and some failed.
@@ -22,23 +25,23 @@ pub enum SourceState {
     Unknown,
 }
 
-impl SourceState {
+impl SourceAvailability {
     /// Returns the name of the state in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
-            SourceState::Answered => "answered",
-            SourceState::Mixed => "mixed",
-            SourceState::Failed => "failed",
-            SourceState::Paused => "paused",
-            SourceState::Off => "off",
-            SourceState::Unknown => "unknown",
+            SourceAvailability::Answered => "answered",
+            SourceAvailability::Mixed => "mixed",
+            SourceAvailability::Failed => "failed",
+            SourceAvailability::Paused => "paused",
+            SourceAvailability::Off => "off",
+            SourceAvailability::Unknown => "unknown",
         }
     }
 }
 
 /// The content served to clients during a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ServingState {
+pub enum ServedContentState {
     /// The latest content of the source.
     Fresh,
     /// The last good bytes, for part or all of the period.
@@ -53,23 +56,23 @@ pub enum ServingState {
     Unknown,
 }
 
-impl ServingState {
+impl ServedContentState {
     /// Returns the name of the state in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
-            ServingState::Fresh => "fresh",
-            ServingState::Stale => "stale",
-            ServingState::Mixed => "mixed",
-            ServingState::Nothing => "nothing",
-            ServingState::Off => "off",
-            ServingState::Unknown => "unknown",
+            ServedContentState::Fresh => "fresh",
+            ServedContentState::Stale => "stale",
+            ServedContentState::Mixed => "mixed",
+            ServedContentState::Nothing => "nothing",
+            ServedContentState::Off => "off",
+            ServedContentState::Unknown => "unknown",
         }
     }
 }
 
 /// A period during which the state did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StateStretch<S> {
+pub struct StatePeriod<S> {
     /// The start of the period, inclusive.
     pub from: UnixMillis,
     /// The end of the period, exclusive.
@@ -83,7 +86,7 @@ pub struct StateStretch<S> {
 
 /// The availability timelines of a feed over a span.
 #[derive(Clone, Debug)]
-pub struct FeedAvailability {
+pub struct FeedAvailabilityTimelines {
     /// The length and resolution of the timelines.
     pub span: ArchiveSpan,
     /// The start of the timelines.
@@ -91,14 +94,14 @@ pub struct FeedAvailability {
     /// The end of the timelines: the present.
     pub until: UnixMillis,
     /// States of the source, without gaps, in order.
-    pub source: Vec<StateStretch<SourceState>>,
+    pub source: Vec<StatePeriod<SourceAvailability>>,
     /// States of the served content, without gaps, in order.
-    pub serving: Vec<StateStretch<ServingState>>,
+    pub serving: Vec<StatePeriod<ServedContentState>>,
     /// The bins that contain polls, in order.
     pub bins: Vec<PollBin>,
 }
 
-impl FeedAvailability {
+impl FeedAvailabilityTimelines {
     /// Reads a feed's timelines up to `now`. May block on the archive.
     ///
     /// # Errors
@@ -108,32 +111,34 @@ impl FeedAvailability {
         feed: &FeedId,
         span: ArchiveSpan,
         now: UnixMillis,
-    ) -> Result<FeedAvailability, ArchiveError> {
+    ) -> Result<FeedAvailabilityTimelines, ArchiveError> {
         let from = span.first_bin_start(now);
-        let bins = archive.list_bins(feed, span, from)?;
+        let bins = archive.list_poll_bins(feed, span, from)?;
         let minutes = match span {
             ArchiveSpan::Day => Vec::new(),
-            ArchiveSpan::Month => {
-                archive.list_bins(feed, ArchiveSpan::Day, ArchiveSpan::Day.first_bin_start(now))?
-            }
+            ArchiveSpan::Month => archive.list_poll_bins(
+                feed,
+                ArchiveSpan::Day,
+                ArchiveSpan::Day.first_bin_start(now),
+            )?,
         };
         let runs = archive.list_server_runs(from)?;
-        Ok(FeedAvailability::from_bins(bins, &minutes, &runs, span, now))
+        Ok(FeedAvailabilityTimelines::from_poll_bins(bins, &minutes, &runs, span, now))
     }
 
     /// Builds the timelines from bins in order; the first bin may lie before the span. Every span uses the minute bins
     /// for the last day, so that two spans agree about it.
-    fn from_bins(
+    fn from_poll_bins(
         bins: Vec<PollBin>,
         minutes: &[PollBin],
         runs: &[ServerRun],
         span: ArchiveSpan,
         now: UnixMillis,
-    ) -> FeedAvailability {
+    ) -> FeedAvailabilityTimelines {
         let from = span.first_bin_start(now);
         let before = bins.iter().rfind(|bin| bin.start < from);
-        let mut strips = StripBuilder {
-            known: before.map(|bin| (source_after_bin(bin), serving_after_bin(bin))),
+        let mut strips = AvailabilityTimelineBuilder {
+            known: before.map(|bin| (source_state_after_bin(bin), serving_state_after_bin(bin))),
             source: Vec::new(),
             serving: Vec::new(),
         };
@@ -149,11 +154,11 @@ impl FeedAvailability {
             };
             let end = UnixMillis(start.0 + bin_span.bin_millis());
             let bin = known.binary_search_by_key(&start, |bin| bin.start).ok();
-            strips.put_piece(start, end.min(now), bin.and_then(|at| known.get(at)), runs);
+            strips.append_period(start, end.min(now), bin.and_then(|at| known.get(at)), runs);
             start = end;
         }
         let bins = bins.into_iter().filter(|bin| bin.start >= from && bin.polls > 0).collect();
-        FeedAvailability {
+        FeedAvailabilityTimelines {
             span,
             from,
             until: now,
@@ -165,66 +170,67 @@ impl FeedAvailability {
 }
 
 /// Timelines under construction.
-struct StripBuilder {
+struct AvailabilityTimelineBuilder {
     /// The states that hold until the next poll.
-    known: Option<(SourceState, ServingState)>,
-    source: Vec<StateStretch<SourceState>>,
-    serving: Vec<StateStretch<ServingState>>,
+    known: Option<(SourceAvailability, ServedContentState)>,
+    source: Vec<StatePeriod<SourceAvailability>>,
+    serving: Vec<StatePeriod<ServedContentState>>,
 }
 
-impl StripBuilder {
+impl AvailabilityTimelineBuilder {
     /// Appends a period, with its bin if the source was polled in it. The bin does not apply to the parts during which
     /// the server did not run.
-    fn put_piece(
+    fn append_period(
         &mut self,
         start: UnixMillis,
         end: UnixMillis,
         bin: Option<&PollBin>,
         runs: &[ServerRun],
     ) {
-        let mut watched = watched_spans(runs, start, end);
+        let mut watched = server_running_periods(runs, start, end);
         if watched.is_empty() && bin.is_some() {
             watched.push((start, end));
         }
         let (mut counted, mut at) = (bin, start);
         for (from, until) in watched {
-            self.put_off(at, from);
-            self.put_watched((from, until), bin, counted.take());
+            self.append_server_off_period(at, from);
+            self.append_running_period((from, until), bin, counted.take());
             at = until;
         }
-        self.put_off(at, end);
+        self.append_server_off_period(at, end);
     }
 
     /// Appends a period during which the server ran. `counted` is set in one part of a divided period only, so that its
     /// polls count once.
-    fn put_watched(
+    fn append_running_period(
         &mut self,
         (from, until): (UnixMillis, UnixMillis),
         bin: Option<&PollBin>,
         counted: Option<&PollBin>,
     ) {
         if let Some(bin) = bin {
-            self.known = Some((source_after_bin(bin), serving_after_bin(bin)));
+            self.known = Some((source_state_after_bin(bin), serving_state_after_bin(bin)));
         }
-        let usual = self.known.unwrap_or((SourceState::Unknown, ServingState::Unknown));
+        let usual =
+            self.known.unwrap_or((SourceAvailability::Unknown, ServedContentState::Unknown));
         let (source_state, serving_state) =
-            bin.map_or(usual, |bin| (bin.source_state(), bin.serving_state()));
-        extend_strip(&mut self.source, from, until, source_state, counted);
-        extend_strip(&mut self.serving, from, until, serving_state, counted);
+            bin.map_or(usual, |bin| (bin.source_state_in_bin(), bin.serving_state_in_bin()));
+        append_or_extend_period(&mut self.source, from, until, source_state, counted);
+        append_or_extend_period(&mut self.serving, from, until, serving_state, counted);
     }
 
     /// Appends a period during which the server did not run. Known states do not hold for the next run.
-    fn put_off(&mut self, from: UnixMillis, until: UnixMillis) {
+    fn append_server_off_period(&mut self, from: UnixMillis, until: UnixMillis) {
         if from < until {
             self.known = None;
-            extend_strip(&mut self.source, from, until, SourceState::Off, None);
-            extend_strip(&mut self.serving, from, until, ServingState::Off, None);
+            append_or_extend_period(&mut self.source, from, until, SourceAvailability::Off, None);
+            append_or_extend_period(&mut self.serving, from, until, ServedContentState::Off, None);
         }
     }
 }
 
 /// Returns the parts of a period during which the server ran, in order; a minute with any run counts as a whole.
-fn watched_spans(
+fn server_running_periods(
     runs: &[ServerRun],
     start: UnixMillis,
     end: UnixMillis,
@@ -247,8 +253,8 @@ fn watched_spans(
 }
 
 /// Appends a period, or extends the last stretch if the state is unchanged.
-fn extend_strip<S: PartialEq>(
-    strip: &mut Vec<StateStretch<S>>,
+fn append_or_extend_period<S: PartialEq>(
+    strip: &mut Vec<StatePeriod<S>>,
     from: UnixMillis,
     until: UnixMillis,
     state: S,
@@ -262,46 +268,46 @@ fn extend_strip<S: PartialEq>(
             last.polls += polls;
             last.failed += failed;
         }
-        _ => strip.push(StateStretch { from, until, state, polls, failed }),
+        _ => strip.push(StatePeriod { from, until, state, polls, failed }),
     }
 }
 
 /// Returns the source's state after a bin, until the next poll.
-fn source_after_bin(bin: &PollBin) -> SourceState {
+fn source_state_after_bin(bin: &PollBin) -> SourceAvailability {
     match bin.last {
-        LastPoll::Answered => SourceState::Answered,
-        LastPoll::Failed => SourceState::Failed,
-        LastPoll::Paused => SourceState::Paused,
+        LastPollOutcome::Answered => SourceAvailability::Answered,
+        LastPollOutcome::Failed => SourceAvailability::Failed,
+        LastPollOutcome::Paused => SourceAvailability::Paused,
     }
 }
 
-fn serving_after_bin(bin: &PollBin) -> ServingState {
+fn serving_state_after_bin(bin: &PollBin) -> ServedContentState {
     match bin.last_serving {
-        ServedContent::Fresh => ServingState::Fresh,
-        ServedContent::Stale => ServingState::Stale,
-        ServedContent::Nothing => ServingState::Nothing,
+        ServedContentFreshness::Fresh => ServedContentState::Fresh,
+        ServedContentFreshness::Stale => ServedContentState::Stale,
+        ServedContentFreshness::Nothing => ServedContentState::Nothing,
     }
 }
 
 impl PollBin {
     /// Returns the source's state within the bin.
-    pub fn source_state(&self) -> SourceState {
+    pub fn source_state_in_bin(&self) -> SourceAvailability {
         match self.failed {
-            _ if self.polls == 0 => source_after_bin(self),
-            0 => SourceState::Answered,
-            failed if failed == self.polls => SourceState::Failed,
-            _ => SourceState::Mixed,
+            _ if self.polls == 0 => source_state_after_bin(self),
+            0 => SourceAvailability::Answered,
+            failed if failed == self.polls => SourceAvailability::Failed,
+            _ => SourceAvailability::Mixed,
         }
     }
 
     /// Returns the state of the served content within the bin.
-    pub fn serving_state(&self) -> ServingState {
+    pub fn serving_state_in_bin(&self) -> ServedContentState {
         match (self.nothing, self.stale) {
-            _ if self.polls == 0 => serving_after_bin(self),
-            (0, 0) => ServingState::Fresh,
-            (0, _) => ServingState::Stale,
-            (nothing, _) if nothing == self.polls => ServingState::Nothing,
-            _ => ServingState::Mixed,
+            _ if self.polls == 0 => serving_state_after_bin(self),
+            (0, 0) => ServedContentState::Fresh,
+            (0, _) => ServedContentState::Stale,
+            (nothing, _) if nothing == self.polls => ServedContentState::Nothing,
+            _ => ServedContentState::Mixed,
         }
     }
 }
@@ -333,12 +339,16 @@ mod tests {
                     status: Some(500),
                     head: None,
                 }),
-                serving: if *failed { ServedContent::Stale } else { ServedContent::Fresh },
+                serving: if *failed {
+                    ServedContentFreshness::Stale
+                } else {
+                    ServedContentFreshness::Fresh
+                },
             };
             PollBin::from_poll(&poll, ArchiveSpan::Day)
         });
         let sum = polls.reduce(|mut sum, later| {
-            sum.merge_later(&later);
+            sum.merge_later_bin(&later);
             sum
         });
         sum.unwrap()
@@ -350,7 +360,13 @@ mod tests {
         source: &[(i64, &str)],
         serving: &[(i64, &str)],
     ) {
-        let strips = FeedAvailability::from_bins(bins.to_vec(), &[], runs, ArchiveSpan::Day, NOW);
+        let strips = FeedAvailabilityTimelines::from_poll_bins(
+            bins.to_vec(),
+            &[],
+            runs,
+            ArchiveSpan::Day,
+            NOW,
+        );
         let words: Vec<_> =
             strips.source.iter().map(|stretch| (stretch.from, stretch.state.as_str())).collect();
         let expect: Vec<_> = source.iter().map(|(n, word)| (minute(*n), *word)).collect();
@@ -412,15 +428,15 @@ mod tests {
     fn a_pause_is_its_own_state_and_shows_what_was_served() {
         let runs = [ServerRun { began: minute(0), seen: NOW }];
         let mut pausing = bin(minute(20), &[false]);
-        pausing.merge_later(&PollBin::from_pause(
+        pausing.merge_later_bin(&PollBin::from_pause(
             minute(20),
-            ServedContent::Fresh,
+            ServedContentFreshness::Fresh,
             ArchiveSpan::Day,
         ));
         let bins = [
             bin(minute(10), &[false]),
             pausing,
-            PollBin::from_pause(minute(80), ServedContent::Nothing, ArchiveSpan::Day),
+            PollBin::from_pause(minute(80), ServedContentFreshness::Nothing, ArchiveSpan::Day),
             bin(minute(130), &[false]),
         ];
         check(
@@ -429,7 +445,13 @@ mod tests {
             &[(0, "unknown"), (10, "answered"), (21, "paused"), (130, "answered")],
             &[(0, "unknown"), (10, "fresh"), (80, "nothing"), (130, "fresh")],
         );
-        let strips = FeedAvailability::from_bins(bins.to_vec(), &[], &runs, ArchiveSpan::Day, NOW);
+        let strips = FeedAvailabilityTimelines::from_poll_bins(
+            bins.to_vec(),
+            &[],
+            &runs,
+            ArchiveSpan::Day,
+            NOW,
+        );
         assert_eq!(strips.bins.len(), 3, "a bin without polls is not listed");
     }
 
@@ -438,14 +460,15 @@ mod tests {
         let runs = [ServerRun { began: minute(0), seen: NOW }];
         let bins =
             vec![bin(minute(0), &[true, true]), bin(minute(1), &[true]), bin(minute(2), &[false])];
-        let strips = FeedAvailability::from_bins(bins, &[], &runs, ArchiveSpan::Day, NOW);
+        let strips =
+            FeedAvailabilityTimelines::from_poll_bins(bins, &[], &runs, ArchiveSpan::Day, NOW);
         let counts: Vec<_> =
             strips.source.iter().map(|stretch| (stretch.polls, stretch.failed)).collect();
         assert_eq!(counts, [(3, 3), (1, 0)]);
     }
 
     /// Returns the seconds of a timeline that have a state.
-    fn seconds(strip: &[StateStretch<ServingState>], state: ServingState) -> u64 {
+    fn seconds(strip: &[StatePeriod<ServedContentState>], state: ServedContentState) -> u64 {
         let matching_stretches = strip.iter().filter(|stretch| stretch.state == state);
         matching_stretches.map(|stretch| stretch.until.duration_since(stretch.from).as_secs()).sum()
     }
@@ -464,19 +487,32 @@ mod tests {
         for minute in &minutes {
             let start = ArchiveSpan::Month.bin_start(minute.start);
             match hours.last_mut().filter(|hour| hour.start == start) {
-                Some(hour) => hour.merge_later(minute),
+                Some(hour) => hour.merge_later_bin(minute),
                 None => hours.push(PollBin { start, ..*minute }),
             }
         }
-        let day = FeedAvailability::from_bins(minutes.clone(), &[], &runs, ArchiveSpan::Day, NOW);
-        let month = FeedAvailability::from_bins(hours, &minutes, &runs, ArchiveSpan::Month, NOW);
-        for state in [ServingState::Fresh, ServingState::Stale] {
+        let day = FeedAvailabilityTimelines::from_poll_bins(
+            minutes.clone(),
+            &[],
+            &runs,
+            ArchiveSpan::Day,
+            NOW,
+        );
+        let month = FeedAvailabilityTimelines::from_poll_bins(
+            hours,
+            &minutes,
+            &runs,
+            ArchiveSpan::Month,
+            NOW,
+        );
+        for state in [ServedContentState::Fresh, ServedContentState::Stale] {
             let (seconds_of_day, seconds_of_month) =
                 (seconds(&day.serving, state), seconds(&month.serving, state));
             assert_eq!(seconds_of_day, seconds_of_month, "{state:?}");
         }
-        assert_eq!(seconds(&month.serving, ServingState::Stale), 60);
-        let polls = |it: &FeedAvailability| it.source.iter().map(|part| part.polls).sum::<u64>();
+        assert_eq!(seconds(&month.serving, ServedContentState::Stale), 60);
+        let polls =
+            |it: &FeedAvailabilityTimelines| it.source.iter().map(|part| part.polls).sum::<u64>();
         assert_eq!((polls(&day), polls(&month)), (4, 4));
         assert_eq!(month.source[0].from, ArchiveSpan::Month.first_bin_start(NOW));
         assert_eq!(month.source.last().unwrap().until, NOW);
@@ -492,8 +528,9 @@ mod tests {
         ];
         let bin_at = |at: UnixMillis| PollBin { start: at, ..bin(at, &[false]) };
         let bins = vec![bin_at(hour(10)), bin_at(hour(11)), bin_at(hour(12))];
-        let strips = FeedAvailability::from_bins(bins, &[], &runs, ArchiveSpan::Month, NOW);
-        assert_eq!(seconds(&strips.serving, ServingState::Fresh), (10 + 20 + 20 + 10) * 60);
+        let strips =
+            FeedAvailabilityTimelines::from_poll_bins(bins, &[], &runs, ArchiveSpan::Month, NOW);
+        assert_eq!(seconds(&strips.serving, ServedContentState::Fresh), (10 + 20 + 20 + 10) * 60);
         assert_eq!(strips.source.iter().map(|part| part.polls).sum::<u64>(), 3);
         for pair in strips.source.windows(2) {
             assert_eq!(pair[0].until, pair[1].from);

@@ -9,7 +9,7 @@ use lineside_sync::{Clock, UnixMillis};
 
 use super::{
     ArchiveError, ArchiveSpan, FeedStatePeriod, PollArchive, PollBin, PollQuery, PollRecord,
-    ServedContent, ServerRun,
+    ServedContentFreshness, ServerRun,
 };
 use crate::{
     feed_id::FeedId,
@@ -48,7 +48,11 @@ impl MemoryArchive {
         self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with_feed<T>(&self, feed: &FeedId, read: impl FnOnce(&FeedHistory) -> T) -> Option<T> {
+    fn read_feed_history<T>(
+        &self,
+        feed: &FeedId,
+        read: impl FnOnce(&FeedHistory) -> T,
+    ) -> Option<T> {
         self.lock_feeds().get(feed).map(read)
     }
 }
@@ -61,7 +65,7 @@ fn push_bounded<T>(list: &mut VecDeque<T>, new: T, length_max: usize) {
     list.push_back(new);
 }
 
-fn add_bins<'a>(
+fn add_to_poll_bins<'a>(
     feeds: &'a mut HashMap<FeedId, FeedHistory>,
     feed: &FeedId,
     new: impl Fn(ArchiveSpan) -> PollBin,
@@ -73,7 +77,7 @@ fn add_bins<'a>(
         let new = new(span);
         match bins.back_mut() {
             // After the wall clock stepped back, polls add to the last bin, so that bins stay in order.
-            Some(last) if last.start >= new.start => last.merge_later(&new),
+            Some(last) if last.start >= new.start => last.merge_later_bin(&new),
             _ => push_bounded(bins, new, span.bin_count().min(fair).max(1)),
         }
     }
@@ -83,18 +87,26 @@ fn add_bins<'a>(
 impl PollArchive for MemoryArchive {
     fn record_poll(&self, feed: &FeedId, poll: PollRecord) {
         let mut feeds = self.lock_feeds();
-        let history = add_bins(&mut feeds, feed, |span| PollBin::from_poll(&poll, span));
+        let history = add_to_poll_bins(&mut feeds, feed, |span| PollBin::from_poll(&poll, span));
         if poll.has_failed() {
             push_bounded(&mut history.failed, poll.clone(), MEMORY_POLLS_MAX);
         }
         push_bounded(&mut history.polls, poll, MEMORY_POLLS_MAX);
     }
 
-    fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: ServedContent) {
-        add_bins(&mut self.lock_feeds(), feed, |span| PollBin::from_pause(at, serving, span));
+    fn record_polling_pause(&self, feed: &FeedId, at: UnixMillis, serving: ServedContentFreshness) {
+        add_to_poll_bins(&mut self.lock_feeds(), feed, |span| {
+            PollBin::from_pause(at, serving, span)
+        });
     }
 
-    fn begin_state(&self, feed: &FeedId, state: FeedState, reason: &str, since: UnixMillis) {
+    fn record_feed_state_change(
+        &self,
+        feed: &FeedId,
+        state: FeedState,
+        reason: &str,
+        since: UnixMillis,
+    ) {
         let mut feeds = self.lock_feeds();
         let incidents = &mut feeds.entry(feed.clone()).or_default().incidents;
         if let Some(last) = incidents.back_mut() {
@@ -104,7 +116,7 @@ impl PollArchive for MemoryArchive {
         push_bounded(incidents, new, MEMORY_INCIDENTS_MAX);
     }
 
-    fn list_bins(
+    fn list_poll_bins(
         &self,
         feed: &FeedId,
         span: ArchiveSpan,
@@ -115,7 +127,7 @@ impl PollArchive for MemoryArchive {
             let first = bins.partition_point(|bin| bin.start < from);
             bins.iter().skip(first.saturating_sub(1)).copied().collect()
         };
-        Ok(self.with_feed(feed, read).unwrap_or_default())
+        Ok(self.read_feed_history(feed, read).unwrap_or_default())
     }
 
     fn list_polls(&self, feed: &FeedId, query: PollQuery) -> Result<Vec<PollRecord>, ArchiveError> {
@@ -124,10 +136,10 @@ impl PollArchive for MemoryArchive {
             let selected = polls.iter().rev().filter(|poll| poll.at >= query.from);
             selected.skip(query.offset).take(query.limit).cloned().collect()
         };
-        Ok(self.with_feed(feed, read).unwrap_or_default())
+        Ok(self.read_feed_history(feed, read).unwrap_or_default())
     }
 
-    fn list_incidents(
+    fn list_feed_state_periods(
         &self,
         feed: &FeedId,
         from: UnixMillis,
@@ -139,10 +151,10 @@ impl PollArchive for MemoryArchive {
                 incidents.filter(|incident| incident.ended.is_none_or(|end| end >= from));
             selected.take(limit).cloned().collect()
         };
-        Ok(self.with_feed(feed, read).unwrap_or_default())
+        Ok(self.read_feed_history(feed, read).unwrap_or_default())
     }
 
-    fn list_troubles(
+    fn list_failure_periods(
         &self,
         from: UnixMillis,
         limit: usize,
@@ -150,7 +162,7 @@ impl PollArchive for MemoryArchive {
         let mut found: Vec<(FeedId, FeedStatePeriod)> = Vec::new();
         for (feed, history) in &*self.lock_feeds() {
             let selected = history.incidents.iter().filter(|incident| {
-                incident.state.is_trouble() && incident.ended.is_none_or(|end| end >= from)
+                incident.state.is_problem_state() && incident.ended.is_none_or(|end| end >= from)
             });
             found.extend(selected.map(|incident| (feed.clone(), incident.clone())));
         }
@@ -171,7 +183,7 @@ mod tests {
     use lineside_sync::SimulatedClock;
 
     use super::*;
-    use crate::archive::{PollFailure, ServedContent};
+    use crate::archive::{PollFailure, ServedContentFreshness};
     use crate::fetch_failure::FetchPhase;
 
     fn archive() -> MemoryArchive {
@@ -194,7 +206,7 @@ mod tests {
                 status: Some(503),
                 head: None,
             }),
-            serving: ServedContent::Fresh,
+            serving: ServedContentFreshness::Fresh,
         }
     }
 
@@ -212,9 +224,9 @@ mod tests {
         let failed = archive.list_polls(&feed(), failed).unwrap();
         assert_eq!((failed.len(), failed[0].outcome.as_str()), (1, "http_503"));
         assert_eq!(failed[0].at, UnixMillis::from_seconds(2_996 * 60));
-        let bins = archive.list_bins(&feed(), ArchiveSpan::Day, UnixMillis(0)).unwrap();
+        let bins = archive.list_poll_bins(&feed(), ArchiveSpan::Day, UnixMillis(0)).unwrap();
         assert_eq!(bins.len(), ArchiveSpan::Day.bin_count());
-        let hours = archive.list_bins(&feed(), ArchiveSpan::Month, UnixMillis(0)).unwrap();
+        let hours = archive.list_poll_bins(&feed(), ArchiveSpan::Month, UnixMillis(0)).unwrap();
         assert_eq!((hours.len(), hours[0].polls, hours[0].failed), (50, 60, 30));
     }
 
@@ -225,7 +237,7 @@ mod tests {
             archive.record_poll(&feed(), poll(at, false));
         }
         let from = UnixMillis::from_seconds(700);
-        let starts: Vec<_> = archive.list_bins(&feed(), ArchiveSpan::Day, from).unwrap();
+        let starts: Vec<_> = archive.list_poll_bins(&feed(), ArchiveSpan::Day, from).unwrap();
         let starts: Vec<_> = starts.iter().map(|bin| bin.start.unix_seconds()).collect();
         assert_eq!(starts, [600, 1_200]);
     }
@@ -234,12 +246,12 @@ mod tests {
     fn a_state_ends_when_another_begins() {
         let archive = archive();
         let at = UnixMillis::from_seconds;
-        archive.begin_state(&feed(), FeedState::Ok, "answers", at(10));
-        archive.begin_state(&feed(), FeedState::Stale, "http_500", at(20));
-        let incidents = archive.list_incidents(&feed(), at(0), 10).unwrap();
+        archive.record_feed_state_change(&feed(), FeedState::Ok, "answers", at(10));
+        archive.record_feed_state_change(&feed(), FeedState::Stale, "http_500", at(20));
+        let incidents = archive.list_feed_state_periods(&feed(), at(0), 10).unwrap();
         assert_eq!(incidents[0].state, FeedState::Stale);
         assert_eq!(incidents[0].ended, None);
         assert_eq!((incidents[1].began, incidents[1].ended), (at(10), Some(at(20))));
-        assert_eq!(archive.list_incidents(&feed(), at(21), 10).unwrap().len(), 1);
+        assert_eq!(archive.list_feed_state_periods(&feed(), at(21), 10).unwrap().len(), 1);
     }
 }

@@ -18,9 +18,11 @@ use crate::{
     status::FeedState,
 };
 
-pub use availability::{FeedAvailability, ServingState, SourceState, StateStretch};
+pub use availability::{
+    FeedAvailabilityTimelines, ServedContentState, SourceAvailability, StatePeriod,
+};
 pub use memory::MemoryArchive;
-pub use poll_bin::{ArchiveSpan, LastPoll, PollBin, ServedContent};
+pub use poll_bin::{ArchiveSpan, LastPollOutcome, PollBin, ServedContentFreshness};
 
 /// A completed poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub struct PollRecord {
     /// The failure, if the poll failed.
     pub failure: Option<PollFailure>,
     /// The content served to clients after the poll.
-    pub serving: ServedContent,
+    pub serving: ServedContentFreshness,
 }
 
 impl PollRecord {
@@ -120,16 +122,22 @@ pub trait PollArchive: Send + Sync + fmt::Debug + 'static {
     fn record_poll(&self, feed: &FeedId, poll: PollRecord);
 
     /// Records that a feed is paused while `serving` is served; called again when the served content changes.
-    fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: ServedContent);
+    fn record_polling_pause(&self, feed: &FeedId, at: UnixMillis, serving: ServedContentFreshness);
 
     /// Records that a feed entered a state, which ends the state before.
-    fn begin_state(&self, feed: &FeedId, state: FeedState, reason: &str, since: UnixMillis);
+    fn record_feed_state_change(
+        &self,
+        feed: &FeedId,
+        state: FeedState,
+        reason: &str,
+        since: UnixMillis,
+    );
 
     /// Returns the bins of a span from `from` on, in order, preceded by the last bin before `from` if there is one.
     ///
     /// # Errors
     /// Returns an error if the bins cannot be read.
-    fn list_bins(
+    fn list_poll_bins(
         &self,
         feed: &FeedId,
         span: ArchiveSpan,
@@ -146,7 +154,7 @@ pub trait PollArchive: Send + Sync + fmt::Debug + 'static {
     ///
     /// # Errors
     /// Returns an error if the states cannot be read.
-    fn list_incidents(
+    fn list_feed_state_periods(
         &self,
         feed: &FeedId,
         from: UnixMillis,
@@ -157,7 +165,7 @@ pub trait PollArchive: Send + Sync + fmt::Debug + 'static {
     ///
     /// # Errors
     /// Returns an error if the states cannot be read.
-    fn list_troubles(
+    fn list_failure_periods(
         &self,
         from: UnixMillis,
         limit: usize,

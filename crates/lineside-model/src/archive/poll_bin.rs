@@ -8,7 +8,7 @@ use super::PollRecord;
 
 /// The content served to clients of a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ServedContent {
+pub enum ServedContentFreshness {
     /// The latest content of the source.
     Fresh,
     /// The last good bytes, while the source fails.
@@ -17,28 +17,31 @@ pub enum ServedContent {
     Nothing,
 }
 
-impl ServedContent {
+impl ServedContentFreshness {
     /// All variants, ordered by their numbers.
-    pub const ALL: [ServedContent; 3] =
-        [ServedContent::Fresh, ServedContent::Stale, ServedContent::Nothing];
+    pub const ALL: [ServedContentFreshness; 3] = [
+        ServedContentFreshness::Fresh,
+        ServedContentFreshness::Stale,
+        ServedContentFreshness::Nothing,
+    ];
 
     /// Returns the name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
-            ServedContent::Fresh => "fresh",
-            ServedContent::Stale => "stale",
-            ServedContent::Nothing => "nothing",
+            ServedContentFreshness::Fresh => "fresh",
+            ServedContentFreshness::Stale => "stale",
+            ServedContentFreshness::Nothing => "nothing",
         }
     }
 
     /// Returns the number under which the archive stores the variant.
-    pub const fn to_number(self) -> i64 {
+    pub const fn to_stored_number(self) -> i64 {
         self as i64
     }
 
     /// Returns the variant stored under a number.
-    pub fn from_number(number: i64) -> Option<ServedContent> {
-        ServedContent::ALL.into_iter().find(|serving| serving.to_number() == number)
+    pub fn from_stored_number(number: i64) -> Option<ServedContentFreshness> {
+        ServedContentFreshness::ALL.into_iter().find(|serving| serving.to_stored_number() == number)
     }
 }
 
@@ -84,7 +87,7 @@ impl ArchiveSpan {
     }
 
     /// Returns the total length of all bins.
-    pub const fn total_length(self) -> Duration {
+    pub const fn total_duration(self) -> Duration {
         Duration::from_secs(self.bin_seconds().unsigned_abs() * self.bin_count() as u64)
     }
 
@@ -120,14 +123,14 @@ pub struct PollBin {
     /// The total time of all polls.
     pub took: Duration,
     /// The last event of the period.
-    pub last: LastPoll,
+    pub last: LastPollOutcome,
     /// The content served after the last event.
-    pub last_serving: ServedContent,
+    pub last_serving: ServedContentFreshness,
 }
 
 /// The last event of a bin, which determines the source's state until the next poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LastPoll {
+pub enum LastPollOutcome {
     /// A poll succeeded.
     Answered,
     Failed,
@@ -135,18 +138,19 @@ pub enum LastPoll {
     Paused,
 }
 
-impl LastPoll {
+impl LastPollOutcome {
     /// All variants, ordered by their numbers.
-    pub const ALL: [LastPoll; 3] = [LastPoll::Answered, LastPoll::Failed, LastPoll::Paused];
+    pub const ALL: [LastPollOutcome; 3] =
+        [LastPollOutcome::Answered, LastPollOutcome::Failed, LastPollOutcome::Paused];
 
     /// Returns the number under which the archive stores the variant.
-    pub const fn to_number(self) -> i64 {
+    pub const fn outcome_to_stored_number(self) -> i64 {
         self as i64
     }
 
     /// Returns the variant stored under a number.
-    pub fn from_number(number: i64) -> Option<LastPoll> {
-        LastPoll::ALL.into_iter().find(|last| last.to_number() == number)
+    pub fn outcome_from_stored_number(number: i64) -> Option<LastPollOutcome> {
+        LastPollOutcome::ALL.into_iter().find(|last| last.outcome_to_stored_number() == number)
     }
 }
 
@@ -157,17 +161,25 @@ impl PollBin {
             start: span.bin_start(poll.at),
             polls: 1,
             failed: u32::from(poll.has_failed()),
-            stale: u32::from(poll.serving == ServedContent::Stale),
-            nothing: u32::from(poll.serving == ServedContent::Nothing),
+            stale: u32::from(poll.serving == ServedContentFreshness::Stale),
+            nothing: u32::from(poll.serving == ServedContentFreshness::Nothing),
             bytes: poll.bytes,
             took: poll.took,
-            last: if poll.has_failed() { LastPoll::Failed } else { LastPoll::Answered },
+            last: if poll.has_failed() {
+                LastPollOutcome::Failed
+            } else {
+                LastPollOutcome::Answered
+            },
             last_serving: poll.serving,
         }
     }
 
     /// Creates the bin of a pause during which `serving` is served.
-    pub fn from_pause(at: UnixMillis, serving: ServedContent, span: ArchiveSpan) -> PollBin {
+    pub fn from_pause(
+        at: UnixMillis,
+        serving: ServedContentFreshness,
+        span: ArchiveSpan,
+    ) -> PollBin {
         PollBin {
             start: span.bin_start(at),
             polls: 0,
@@ -176,13 +188,13 @@ impl PollBin {
             nothing: 0,
             bytes: 0,
             took: Duration::ZERO,
-            last: LastPoll::Paused,
+            last: LastPollOutcome::Paused,
             last_serving: serving,
         }
     }
 
     /// Adds a later bin.
-    pub fn merge_later(&mut self, later: &PollBin) {
+    pub fn merge_later_bin(&mut self, later: &PollBin) {
         self.polls = self.polls.saturating_add(later.polls);
         self.failed = self.failed.saturating_add(later.failed);
         self.stale = self.stale.saturating_add(later.stale);
@@ -203,22 +215,28 @@ mod tests {
         let now = UnixMillis(90_061_500);
         assert_eq!(ArchiveSpan::Day.bin_start(now), UnixMillis(90_060_000));
         assert_eq!(
-            ArchiveSpan::Day.first_bin_start(now) + ArchiveSpan::Day.total_length(),
+            ArchiveSpan::Day.first_bin_start(now) + ArchiveSpan::Day.total_duration(),
             UnixMillis(90_120_000)
         );
-        assert_eq!(ArchiveSpan::Month.total_length(), Duration::from_secs(30 * 86_400));
+        assert_eq!(ArchiveSpan::Month.total_duration(), Duration::from_secs(30 * 86_400));
         assert_eq!(ArchiveSpan::Day.bin_start(UnixMillis(-1)), UnixMillis(-60_000));
     }
 
     #[test]
     fn served_content_and_last_poll_round_trip_by_number() {
-        for serving in ServedContent::ALL {
-            assert_eq!(ServedContent::from_number(serving.to_number()), Some(serving));
+        for serving in ServedContentFreshness::ALL {
+            assert_eq!(
+                ServedContentFreshness::from_stored_number(serving.to_stored_number()),
+                Some(serving)
+            );
         }
-        assert_eq!(ServedContent::from_number(3), None);
-        for last in LastPoll::ALL {
-            assert_eq!(LastPoll::from_number(last.to_number()), Some(last));
+        assert_eq!(ServedContentFreshness::from_stored_number(3), None);
+        for last in LastPollOutcome::ALL {
+            assert_eq!(
+                LastPollOutcome::outcome_from_stored_number(last.outcome_to_stored_number()),
+                Some(last)
+            );
         }
-        assert_eq!(LastPoll::from_number(3), None);
+        assert_eq!(LastPollOutcome::outcome_from_stored_number(3), None);
     }
 }

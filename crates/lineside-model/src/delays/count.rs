@@ -38,12 +38,12 @@ impl DelayCounts {
     ) -> Self {
         let mut counts = DelayCounts::default();
         for trip in trips {
-            counts.add_trip(trip.status, late_after);
+            counts.count_trip(trip.status, late_after);
         }
         counts
     }
 
-    fn add_trip(&mut self, status: TripDelayStatus, late_after: Duration) {
+    fn count_trip(&mut self, status: TripDelayStatus, late_after: Duration) {
         self.trips += 1;
         match status {
             TripDelayStatus::Cancelled => self.cancelled += 1,
@@ -66,7 +66,7 @@ impl DelayCounts {
     }
 
     /// Returns true if enough is known to conclude that nothing is late: the status of at least half of the trips.
-    pub fn is_conclusive(&self) -> bool {
+    pub fn has_enough_known_trips(&self) -> bool {
         self.trips > 0 && self.unknown.saturating_mul(2) <= self.trips
     }
 }
@@ -77,7 +77,7 @@ fn is_late_delay(delay: i32, late_after: Duration) -> bool {
 
 /// A class of delays with its number of trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DelayClass {
+pub struct DelayHistogramClass {
     /// The least delay in seconds; `None` for the earliest class.
     pub from: Option<i64>,
     /// The delay from which the next class begins; `None` for the latest class.
@@ -89,21 +89,21 @@ pub struct DelayClass {
 }
 
 /// Groups the trips with known delays into classes, from early to late. The threshold always is a class bound.
-pub fn classify_delays<'a>(
+pub fn group_trips_by_delay<'a>(
     trips: impl IntoIterator<Item = &'a TripDelay>,
     late_after: Duration,
-) -> Vec<DelayClass> {
+) -> Vec<DelayHistogramClass> {
     let threshold = i64::try_from(late_after.as_secs()).unwrap_or(i64::MAX);
     let mut edges: Vec<i64> = EDGES.into_iter().chain([1 - EARLY, threshold]).collect();
     edges.sort_unstable();
     edges.dedup();
     let begins = [None].into_iter().chain(edges.iter().copied().map(Some));
     let ends = edges.iter().copied().map(Some).chain([None]);
-    let mut classes: Vec<DelayClass> = begins
+    let mut classes: Vec<DelayHistogramClass> = begins
         .zip(ends)
         .map(|(from, until)| {
             let is_late = from.is_some_and(|from| from >= threshold);
-            DelayClass { from, until, is_late, trips: 0 }
+            DelayHistogramClass { from, until, is_late, trips: 0 }
         })
         .collect();
     for trip in trips {
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn counts_are_inconclusive_if_most_trips_have_no_times() {
         let has_times_reported = |statuses: &[TripDelayStatus]| {
-            DelayCounts::from_trips(&trips(statuses), FIVE).is_conclusive()
+            DelayCounts::from_trips(&trips(statuses), FIVE).has_enough_known_trips()
         };
         assert!(!has_times_reported(&[]));
         assert!(!has_times_reported(&[TripDelayStatus::Unknown]));
@@ -208,7 +208,7 @@ mod tests {
         for late_after in [60, 240, 300, 301, 86_400] {
             let trips = trips(&statuses);
             let late_after = Duration::from_secs(late_after);
-            let classes = classify_delays(&trips, late_after);
+            let classes = group_trips_by_delay(&trips, late_after);
             assert_eq!(classes.iter().map(|class| class.trips).sum::<usize>(), delays.len());
             let late: usize =
                 classes.iter().filter(|class| class.is_late).map(|class| class.trips).sum();

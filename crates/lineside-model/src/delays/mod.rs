@@ -20,16 +20,16 @@ use lineside_formats::{
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-pub use count::{DelayClass, DelayCounts, classify_delays};
+pub use count::{DelayCounts, DelayHistogramClass, group_trips_by_delay};
 
 use crate::{
-    departures::{departures, is_delay_only},
+    departures::{is_delay_only, list_next_departures},
     feed_id::FeedId,
     limits::{BOARD_HORIZON, BOARD_LINGER, STOP_DELAYS_MAX},
-    network_state::{FeedSlice, NetworkState},
+    network_state::{FeedStateInNetwork, NetworkState},
     record::{Departure, DepartureStatus, Record},
     trip_forecast::{ScheduledRun, parse_gtfs_date},
-    trip_identity::{TripKey, is_extra_trip, nonempty_text, nonzero_seconds},
+    trip_identity::{TripKey, is_extra_trip, text_if_nonempty, timestamp_if_nonzero},
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,8 +113,9 @@ pub struct FeedDelays {
 }
 
 impl FeedDelays {
-    fn from_slice(slice: &FeedSlice, timetable: Option<&Timetable>) -> FeedDelays {
-        let header = slice.header.as_ref().and_then(|header| nonzero_seconds(header.timestamp));
+    fn from_slice(slice: &FeedStateInNetwork, timetable: Option<&Timetable>) -> FeedDelays {
+        let header =
+            slice.header.as_ref().and_then(|header| timestamp_if_nonzero(header.timestamp));
         let at = header.or(i64::try_from(slice.timestamp).ok()).unwrap_or_default();
         let mut delays_of_feed = FeedDelays::default();
         let records = slice.tables.trip_updates.records();
@@ -130,7 +131,7 @@ impl FeedDelays {
         delays_of_feed
     }
 
-    fn delays_by_route(&self, route: &str) -> impl Iterator<Item = &Arc<TripDelay>> {
+    fn trip_delays_of_route(&self, route: &str) -> impl Iterator<Item = &Arc<TripDelay>> {
         let numbers = self.by_route.get(route).map_or(&[][..], Vec::as_slice);
         numbers.iter().filter_map(|&number| self.trips.get(number as usize))
     }
@@ -156,7 +157,9 @@ impl NetworkState {
         for slice in self.feeds.iter().filter(|slice| selection.includes_feed(&slice.id)) {
             let delays_of_feed = self.feed_delays(slice);
             match selection.route {
-                Some(route) => merge_trip_delays(&mut trips, delays_of_feed.delays_by_route(route)),
+                Some(route) => {
+                    merge_trip_delays(&mut trips, delays_of_feed.trip_delays_of_route(route))
+                }
                 None => merge_trip_delays(&mut trips, delays_of_feed.trips.iter()),
             }
         }
@@ -169,7 +172,7 @@ impl NetworkState {
         selection: DelayQuery<'_>,
         now: UnixMillis,
     ) -> Vec<Arc<TripDelay>> {
-        let board = departures(self, stop, now, STOP_DELAYS_MAX, BOARD_HORIZON);
+        let board = list_next_departures(self, stop, now, STOP_DELAYS_MAX, BOARD_HORIZON);
         let board = board.into_iter().flatten().filter(|departure| {
             let counts = match departure.status {
                 DepartureStatus::Scheduled => {
@@ -179,17 +182,17 @@ impl NetworkState {
             };
             counts && selection.route.is_none_or(|route| route == departure.route_id)
         });
-        board.map(|departure| Arc::new(delay_at_stop(departure))).collect()
+        board.map(|departure| Arc::new(trip_delay_from_departure(departure))).collect()
     }
 
     /// Returns the trips of one feed.
-    fn feed_delays<'a>(&'a self, slice: &'a FeedSlice) -> &'a FeedDelays {
+    fn feed_delays<'a>(&'a self, slice: &'a FeedStateInNetwork) -> &'a FeedDelays {
         let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
         slice.cache.get_or_init(|| FeedDelays::from_slice(slice, timetable))
     }
 
     /// Returns true if a feed has trip updates.
-    pub fn reports_trips(&self, feed: &str) -> bool {
+    pub fn has_trip_updates(&self, feed: &str) -> bool {
         let slice = self.find_feed_slice(feed);
         slice.is_some_and(|slice| !slice.tables.trip_updates.records().is_empty())
     }
@@ -236,11 +239,11 @@ fn trip_delay_at(record: &Record, timetable: Option<&Timetable>, at: i64) -> Opt
         (_, Some(delay)) => TripDelayStatus::Delayed(delay),
         (_, None) => TripDelayStatus::Unknown,
     };
-    let run = trip_span(update, timetable);
+    let run = trip_start_and_end(update, timetable);
     let span = run.or_else(|| {
         // A cancelled trip has no delay that would show that it belongs to the present.
         (status == TripDelayStatus::Cancelled)
-            .then(|| service_day_span(update, timetable))
+            .then(|| service_day_start_and_end(update, timetable))
             .flatten()
     });
     if let Some((first, last)) = span {
@@ -257,7 +260,7 @@ fn trip_delay_at(record: &Record, timetable: Option<&Timetable>, at: i64) -> Opt
     }
     let beginning = FirstDeparture::from_update(update, timetable);
     let join = &record.join;
-    let text = |text: &Option<String>| nonempty_text(text).map(SmolStr::new).unwrap_or_default();
+    let text = |text: &Option<String>| text_if_nonempty(text).map(SmolStr::new).unwrap_or_default();
     Some(TripDelay {
         feed: record.feed.clone(),
         trip_id: text(&update.trip.trip_id),
@@ -279,7 +282,7 @@ fn trip_delay_at(record: &Record, timetable: Option<&Timetable>, at: i64) -> Opt
 }
 
 /// Returns the start and end of a trip in Unix seconds, from the timetable, else as announced.
-fn trip_span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)> {
+fn trip_start_and_end(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)> {
     let scheduled = || {
         let (timetable, key) = (timetable?, TripKey::from_descriptor(&update.trip)?);
         let trip = timetable.find_trip(key.trip_id).filter(|_| !is_extra_trip(&update.trip))?;
@@ -289,7 +292,7 @@ fn trip_span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64,
         Some((run.scheduled_departure(&first)?, run.scheduled_arrival(&last)?))
     };
     let announced = || {
-        let mut times = update.stop_time_update.iter().filter_map(announced_time);
+        let mut times = update.stop_time_update.iter().filter_map(predicted_call_time);
         let first = times.next()?;
         Some((first, times.next_back().unwrap_or(first)))
     };
@@ -308,7 +311,7 @@ impl FirstDeparture {
     /// many producers drop past calls.
     fn from_update(update: &TripUpdate, timetable: Option<&Timetable>) -> Self {
         let Some(timetable) = timetable else { return Self::from_announced_calls(update, None) };
-        let id = nonempty_text(&update.trip.trip_id).filter(|_| !is_extra_trip(&update.trip));
+        let id = text_if_nonempty(&update.trip.trip_id).filter(|_| !is_extra_trip(&update.trip));
         let Some(trip) = id.and_then(|id| timetable.find_trip(id)) else {
             return Self::from_announced_calls(update, Some(timetable));
         };
@@ -325,9 +328,9 @@ impl FirstDeparture {
         let is_first = |call: &&StopTimeUpdate| call.stop_sequence.is_some_and(|it| it <= 1);
         let Some(first) = first.filter(is_first) else { return Self::default() };
         let stop = timetable.and_then(|timetable| {
-            stop_name(timetable, timetable.find_stop(nonempty_text(&first.stop_id)?)?)
+            stop_name(timetable, timetable.find_stop(text_if_nonempty(&first.stop_id)?)?)
         });
-        Self { at: planned_departure(first), stop_name: stop }
+        Self { at: scheduled_departure_of_call(first), stop_name: stop }
     }
 }
 
@@ -337,7 +340,7 @@ fn stop_name(timetable: &Timetable, stop: StopIdx) -> Option<SmolStr> {
 }
 
 /// Returns the scheduled departure of an announced call, in Unix seconds.
-fn planned_departure(call: &StopTimeUpdate) -> Option<i64> {
+fn scheduled_departure_of_call(call: &StopTimeUpdate) -> Option<i64> {
     let event = call.departure.as_ref().or(call.arrival.as_ref())?;
     let behind = event.delay.map_or(0, i64::from);
     let expected = event.time.map(|time| time.saturating_sub(behind));
@@ -345,9 +348,12 @@ fn planned_departure(call: &StopTimeUpdate) -> Option<i64> {
 }
 
 /// Returns the start and end of a trip's service day in local time (UTC without a timetable), in Unix seconds.
-fn service_day_span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)> {
+fn service_day_start_and_end(
+    update: &TripUpdate,
+    timetable: Option<&Timetable>,
+) -> Option<(i64, i64)> {
     let zone = timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
-    let date = parse_gtfs_date(nonempty_text(&update.trip.start_date)?)?;
+    let date = parse_gtfs_date(text_if_nonempty(&update.trip.start_date)?)?;
     let begins = |date: Date| {
         let midnight = date.to_zoned(zone.clone()).ok()?;
         Some(midnight.timestamp().as_second())
@@ -355,7 +361,7 @@ fn service_day_span(update: &TripUpdate, timetable: Option<&Timetable>) -> Optio
     Some((begins(date)?, begins(date.tomorrow().ok()?)?))
 }
 
-fn announced_time(call: &StopTimeUpdate) -> Option<i64> {
+fn predicted_call_time(call: &StopTimeUpdate) -> Option<i64> {
     let time = |event: &Option<_>| {
         let event: &lineside_formats::gtfs_rt::proto::trip_update::StopTimeEvent =
             event.as_ref()?;
@@ -364,7 +370,7 @@ fn announced_time(call: &StopTimeUpdate) -> Option<i64> {
     time(&call.departure).or_else(|| time(&call.arrival))
 }
 
-fn delay_at_stop(departure: Departure) -> TripDelay {
+fn trip_delay_from_departure(departure: Departure) -> TripDelay {
     let status = match departure.status {
         DepartureStatus::Cancelled | DepartureStatus::Skipped => TripDelayStatus::Cancelled,
         DepartureStatus::Realtime => {

@@ -38,10 +38,10 @@ impl NetworkState {
                 && self.counts_unreported_route(selection, route)
                 && !self.is_run_reported(timetable, run, &mut by_headway)
         };
-        let active_runs = dataset.active_trips(now);
+        let active_runs = dataset.active_trips_at(now);
         let scheduled_only = active_runs.iter().filter(|run| is_unreported(run));
         scheduled_only
-            .map(|run| Arc::new(scheduled_only_delay(&dataset.feed, timetable, run)))
+            .map(|run| Arc::new(build_scheduled_only_trip_delay(&dataset.feed, timetable, run)))
             .collect()
     }
 
@@ -53,7 +53,7 @@ impl NetworkState {
         departure: &Departure,
         now: UnixMillis,
     ) -> bool {
-        let is_soon = departure.departure_time() <= (now + DELAYS_AHEAD).unix_seconds();
+        let is_soon = departure.expected_or_scheduled_time() <= (now + DELAYS_AHEAD).unix_seconds();
         self.counts_unreported_route(selection, &departure.route_id)
             && (is_soon || !self.is_route_reported(selection, &departure.route_id))
     }
@@ -84,7 +84,7 @@ impl NetworkState {
     ) -> bool {
         let (date, time) = (format_gtfs_date(run.service_date), format_start_time(run));
         let trip_id = timetable.trip(run.trip).id;
-        let is_exact = has_exact_time(timetable, run);
+        let is_exact = has_exact_start_time(timetable, run);
         let start_time = if is_exact { time.as_str() } else { "" };
         let key = TripKey { trip_id, start_date: &date, start_time };
         let about = self.feeds.iter().flat_map(|slice| {
@@ -107,7 +107,7 @@ impl NetworkState {
 }
 
 /// Returns true if a run leaves at exactly its scheduled time.
-fn has_exact_time(timetable: &Timetable, run: &TripInstance) -> bool {
+fn has_exact_start_time(timetable: &Timetable, run: &TripInstance) -> bool {
     run.start_time.is_none_or(|start| {
         let mut rows = timetable.frequencies_of_trip(run.trip).iter();
         rows.any(|row| row.exact && (row.start..row.end).contains(&start))
@@ -118,7 +118,11 @@ fn format_start_time(run: &TripInstance) -> SmolStr {
     run.start_time.map_or_else(SmolStr::default, format_gtfs_time)
 }
 
-fn scheduled_only_delay(feed: &FeedId, timetable: &Timetable, run: &TripInstance) -> TripDelay {
+fn build_scheduled_only_trip_delay(
+    feed: &FeedId,
+    timetable: &Timetable,
+    run: &TripInstance,
+) -> TripDelay {
     let trip = timetable.trip(run.trip);
     let route = timetable.route(trip.route);
     TripDelay {

@@ -28,13 +28,15 @@ pub struct ExternalProgram {
 /// Arguments may be secrets.
 impl fmt::Debug for ExternalProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ExternalProgram").field("name", &self.name()).finish_non_exhaustive()
+        f.debug_struct("ExternalProgram")
+            .field("name", &self.program_name())
+            .finish_non_exhaustive()
     }
 }
 
 impl ExternalProgram {
     /// Returns the program's name, without its arguments.
-    pub fn name(&self) -> &str {
+    pub fn program_name(&self) -> &str {
         self.command.first().map_or("", String::as_str)
     }
 
@@ -53,7 +55,7 @@ impl ExternalProgram {
 
     /// Returns the reason why the program could not be started on this machine; `None` if it could. Reads the file
     /// system.
-    pub fn find_start_fault(&self) -> Option<String> {
+    pub fn find_start_problem(&self) -> Option<String> {
         self.find_executable().err()
     }
 
@@ -62,7 +64,7 @@ impl ExternalProgram {
     /// # Errors
     /// Returns the reason why there is none.
     pub fn find_executable(&self) -> Result<PathBuf, String> {
-        let name = self.name();
+        let name = self.program_name();
         if name.contains('/') {
             let path = PathBuf::from(name);
             return match fs::metadata(&path) {

@@ -62,7 +62,7 @@ impl RequestRate {
     }
 
     /// Returns true if every sequence of requests within this rate is within `other` too.
-    pub fn implies(self, other: RequestRate) -> bool {
+    pub fn is_at_least_as_strict(self, other: RequestRate) -> bool {
         self.count <= other.count && self.period() >= other.period()
     }
 }
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_rate_is_stricter_if_it_allows_less_in_more_time() {
         let implies = |a: &str, b: &str| {
-            RequestRate::parse(a).unwrap().implies(RequestRate::parse(b).unwrap())
+            RequestRate::parse(a).unwrap().is_at_least_as_strict(RequestRate::parse(b).unwrap())
         };
         assert!(implies("4/min", "5/min") && implies("4/h", "4/min") && implies("1/s", "1/s"));
         assert!(

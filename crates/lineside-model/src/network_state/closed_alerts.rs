@@ -27,19 +27,19 @@ impl ClosedAlerts {
     }
 
     /// Returns the time at which an alert was removed; `None` if it is not retained here.
-    pub fn closed_at(&self, record: &Record) -> Option<UnixMillis> {
+    pub fn alert_closed_at(&self, record: &Record) -> Option<UnixMillis> {
         let at = self.0.binary_search_by_key(&record.number, |(_, known)| known.number).ok()?;
         self.0.get(at).map(|(at, _)| *at)
     }
 
     /// Returns the retained alerts after changes of a feed's records at `now`; `None` if they are unchanged.
-    pub fn after_changes<'c>(
+    pub fn retained_after_changes<'c>(
         &self,
         changes: impl Iterator<Item = &'c RecordChange>,
         now: UnixMillis,
     ) -> Option<ClosedAlerts> {
         let mut next: Option<ClosedAlerts> = None;
-        for change in changes.filter(|change| change.record().is_some_and(is_alert)) {
+        for change in changes.filter(|change| change.new_or_old_record().is_some_and(is_alert)) {
             match (&change.old, &change.new) {
                 (Some(old), None) if change.why == RemovalReason::Gone => {
                     let (feed, id) = (old.feed.clone(), old.id.clone());

@@ -14,9 +14,9 @@ use crate::{
     dataset::Dataset,
     feed_id::FeedId,
     geohash::GeohashCell,
-    network_state::{closed_alerts::ClosedAlerts, table::FeedTables},
-    record::{Record, RecordKind, build_empty_feed_record},
-    view_cache::ViewCache,
+    network_state::{closed_alerts::ClosedAlerts, table::FeedRecordTables},
+    record::{Record, RecordKind, build_unpolled_feed_record},
+    view_cache::DerivedValueCache,
 };
 
 /// A network at one revision. Immutable and cheap to hold; indexes and exports are built on first use.
@@ -31,46 +31,49 @@ pub struct NetworkState {
     pub dataset: Option<Arc<Dataset>>,
     pub dataset_record: Option<Arc<Record>>,
     /// Slices in the order of the configuration.
-    pub feeds: Vec<Arc<FeedSlice>>,
+    pub feeds: Vec<Arc<FeedStateInNetwork>>,
     /// The timestamp of exports of the whole network, in Unix seconds: never decreases.
     pub timestamp: u64,
-    pub cache: ViewCache,
+    pub cache: DerivedValueCache,
 }
 
 /// A feed's part of a network's state.
 #[derive(Debug)]
-pub struct FeedSlice {
+pub struct FeedStateInNetwork {
     pub id: FeedId,
     /// The feed's status as a record.
     pub record: Arc<Record>,
     pub header: Option<FeedHeader>,
     /// The timestamp of the slice's exports, in Unix seconds: never decreases, and increases when the content changes.
     pub timestamp: u64,
-    pub tables: FeedTables,
+    pub tables: FeedRecordTables,
     /// Entities without records: shapes, stops, detours.
     pub others: Arc<[Bytes]>,
     /// Recently removed alerts.
     pub closed: Arc<ClosedAlerts>,
-    pub cache: ViewCache,
+    pub cache: DerivedValueCache,
 }
 
-impl FeedSlice {
-    pub fn new(id: FeedId, record: Arc<Record>) -> FeedSlice {
-        FeedSlice {
+impl FeedStateInNetwork {
+    pub fn new(id: FeedId, record: Arc<Record>) -> FeedStateInNetwork {
+        FeedStateInNetwork {
             id,
             record,
             header: None,
             timestamp: 0,
-            tables: FeedTables::default(),
+            tables: FeedRecordTables::default(),
             others: Arc::new([]),
             closed: Arc::default(),
-            cache: ViewCache::default(),
+            cache: DerivedValueCache::default(),
         }
     }
 
     /// Returns the vehicles and stations within a cell.
     pub fn records_in_cell(&self, cell: GeohashCell) -> impl Iterator<Item = &Arc<Record>> {
-        self.tables.located_tables().into_iter().flat_map(move |table| table.records_in_cell(cell))
+        self.tables
+            .tables_with_positions()
+            .into_iter()
+            .flat_map(move |table| table.records_in_cell(cell))
     }
 
     /// Returns the number of records.
@@ -83,7 +86,10 @@ impl NetworkState {
     /// Returns the state of a network before the first message of its feeds.
     pub fn new(feeds: &[FeedId], now: UnixMillis) -> NetworkState {
         let slices = feeds.iter().map(|id| {
-            Arc::new(FeedSlice::new(id.clone(), Arc::new(build_empty_feed_record(id, now))))
+            Arc::new(FeedStateInNetwork::new(
+                id.clone(),
+                Arc::new(build_unpolled_feed_record(id, now)),
+            ))
         });
         NetworkState {
             revision: 0,
@@ -93,7 +99,7 @@ impl NetworkState {
             dataset_record: None,
             feeds: slices.collect(),
             timestamp: 0,
-            cache: ViewCache::default(),
+            cache: DerivedValueCache::default(),
         }
     }
 
@@ -123,7 +129,7 @@ impl NetworkState {
     }
 
     /// Returns the status records of the feeds.
-    pub fn feed_records(&self) -> impl Iterator<Item = &Arc<Record>> {
+    pub fn feed_status_records(&self) -> impl Iterator<Item = &Arc<Record>> {
         self.feeds.iter().map(|feed| &feed.record)
     }
 
@@ -134,29 +140,32 @@ impl NetworkState {
     }
 
     /// Returns the vehicles, trip updates and alerts of a route.
-    pub fn records_by_route<'a>(
+    pub fn realtime_records_by_route<'a>(
         &'a self,
         route_id: &'a str,
     ) -> impl Iterator<Item = &'a Arc<Record>> {
-        self.tables().flat_map(|table| table.records_by_route(route_id))
+        self.all_record_tables().flat_map(|table| table.records_by_route(route_id))
     }
 
     /// Returns the vehicles, trip updates and alerts of a trip, on any date.
-    pub fn records_by_trip<'a>(
+    pub fn realtime_records_by_trip<'a>(
         &'a self,
         trip_id: &'a str,
     ) -> impl Iterator<Item = &'a Arc<Record>> {
-        self.tables().flat_map(|table| table.records_by_trip(trip_id))
+        self.all_record_tables().flat_map(|table| table.records_by_trip(trip_id))
     }
 
     /// Returns the alerts that name a stop, one of its parents or one of its platforms. Visits every alert.
-    pub fn alerts_by_stop<'a>(&'a self, stop_id: &'a str) -> impl Iterator<Item = &'a Arc<Record>> {
+    pub fn alerts_affecting_stop<'a>(
+        &'a self,
+        stop_id: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Record>> {
         let related = self.related_stop_ids(stop_id);
         self.alerts().filter(move |record| alert_names_stop(record, stop_id, &related))
     }
 
     /// Returns true if an alert names a stop, one of its parents or one of its platforms.
-    pub fn concerns_stop(&self, record: &Record, stop_id: &str) -> bool {
+    pub fn is_alert_for_stop(&self, record: &Record, stop_id: &str) -> bool {
         alert_names_stop(record, stop_id, &self.related_stop_ids(stop_id))
     }
 
@@ -172,7 +181,7 @@ impl NetworkState {
         self.feeds.iter().flat_map(move |feed| feed.records_in_cell(cell))
     }
 
-    fn tables(&self) -> impl Iterator<Item = &crate::network_state::table::RecordTable> {
+    fn all_record_tables(&self) -> impl Iterator<Item = &crate::network_state::table::RecordTable> {
         self.feeds.iter().flat_map(|feed| feed.tables.all_tables()).map(|table| &**table)
     }
 
@@ -199,7 +208,7 @@ impl NetworkState {
         self.find_feed_slice(id).is_some()
     }
 
-    pub fn find_feed_slice(&self, id: &str) -> Option<&Arc<FeedSlice>> {
+    pub fn find_feed_slice(&self, id: &str) -> Option<&Arc<FeedStateInNetwork>> {
         self.feeds.iter().find(|feed| feed.id.as_str() == id)
     }
 }

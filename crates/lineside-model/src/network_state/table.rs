@@ -46,17 +46,17 @@ impl RecordTable {
     }
 
     pub fn records_by_route(&self, route: &str) -> impl Iterator<Item = &Arc<Record>> {
-        let by_route = self
-            .by_route
-            .get_or_init(|| self.group_by_keys(|record, put| record.route_ids().for_each(put)));
+        let by_route = self.by_route.get_or_init(|| {
+            self.index_records_by_keys(|record, put| record.route_ids().for_each(put))
+        });
         by_route.get(route).into_iter().flatten().map(|&number| self.record_at(number))
     }
 
     /// Returns the records of a trip, on any date.
     pub fn records_by_trip(&self, trip: &str) -> impl Iterator<Item = &Arc<Record>> {
-        let by_trip = self
-            .by_trip
-            .get_or_init(|| self.group_by_keys(|record, put| record.trip_ids().for_each(put)));
+        let by_trip = self.by_trip.get_or_init(|| {
+            self.index_records_by_keys(|record, put| record.trip_ids().for_each(put))
+        });
         by_trip.get(trip).into_iter().flatten().map(|&number| self.record_at(number))
     }
 
@@ -67,13 +67,13 @@ impl RecordTable {
                 .numbered_records()
                 .filter_map(|(number, record)| {
                     let (lat, lon) = record.position()?;
-                    Some((GeohashCell::from_point(lat, lon, CELL_CHARS).bits(), number))
+                    Some((GeohashCell::from_point(lat, lon, CELL_CHARS).cell_number(), number))
                 })
                 .collect();
             cells.sort_unstable();
             cells
         });
-        let range = cell.child_range(CELL_CHARS);
+        let range = cell.descendant_numbers(CELL_CHARS);
         let first = by_cell.partition_point(|&(bits, _)| bits < range.start);
         by_cell[first..]
             .iter()
@@ -83,7 +83,7 @@ impl RecordTable {
 
     /// Returns the trip updates of trips that are not in the schedule: added, new, duplicated, replaced or unscheduled
     /// ones, also if cancelled.
-    pub fn extra_trips(&self) -> impl Iterator<Item = &Arc<Record>> {
+    pub fn extra_trip_records(&self) -> impl Iterator<Item = &Arc<Record>> {
         let extra = self.extra_trips.get_or_init(|| {
             self.numbered_records()
                 .filter(|(_, record)| {
@@ -104,7 +104,7 @@ impl RecordTable {
         (0..).zip(&self.records)
     }
 
-    fn group_by_keys(
+    fn index_records_by_keys(
         &self,
         keys: impl Fn(&Record, &mut dyn FnMut(&str)),
     ) -> HashMap<SmolStr, Vec<u32>> {
@@ -125,7 +125,7 @@ impl RecordTable {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct FeedTables {
+pub struct FeedRecordTables {
     pub vehicles: Arc<RecordTable>,
     pub trip_updates: Arc<RecordTable>,
     pub alerts: Arc<RecordTable>,
@@ -135,7 +135,7 @@ pub struct FeedTables {
     pub rental_vehicles: Arc<RecordTable>,
 }
 
-impl FeedTables {
+impl FeedRecordTables {
     pub fn for_kind(&self, kind: RecordKind) -> Option<&Arc<RecordTable>> {
         match kind {
             RecordKind::Vehicle => Some(&self.vehicles),
@@ -147,27 +147,31 @@ impl FeedTables {
     }
 
     pub fn all_tables(&self) -> [&Arc<RecordTable>; 5] {
-        let [vehicles, stations, rental_vehicles] = self.located_tables();
+        let [vehicles, stations, rental_vehicles] = self.tables_with_positions();
         [vehicles, &self.trip_updates, &self.alerts, stations, rental_vehicles]
     }
 
     /// Returns the tables of records with a position.
-    pub fn located_tables(&self) -> [&Arc<RecordTable>; 3] {
+    pub fn tables_with_positions(&self) -> [&Arc<RecordTable>; 3] {
         [&self.vehicles, &self.stations, &self.rental_vehicles]
     }
 }
 
 /// Adds the changes that turn one table into another.
-pub fn diff_tables(old: &RecordTable, new: &RecordTable, changes: &mut Vec<RecordChange>) {
+pub fn collect_table_changes(
+    old: &RecordTable,
+    new: &RecordTable,
+    changes: &mut Vec<RecordChange>,
+) {
     for record in new.records() {
         match old.find_record(&record.id) {
-            Some(known) if known.content_eq(record) => {}
-            known => changes.push(RecordChange::upsert(known.cloned(), Arc::clone(record))),
+            Some(known) if known.has_same_content(record) => {}
+            known => changes.push(RecordChange::new_upsert(known.cloned(), Arc::clone(record))),
         }
     }
     for record in old.records() {
         if new.find_record(&record.id).is_none() {
-            changes.push(RecordChange::removal(Arc::clone(record), RemovalReason::Gone));
+            changes.push(RecordChange::new_removal(Arc::clone(record), RemovalReason::Gone));
         }
     }
 }

@@ -34,8 +34,8 @@ impl DepartureStatus {
 /// A departure from a stop. Its JSON omits `id` and `age`: a change carries the id, and an age would always change.
 #[derive(Clone, Debug)]
 pub struct Departure {
-    /// `<trip_id>:<start_date>:<start_time>:<stop_sequence>`; of a call without a `stop_sequence` it ends with the number of
-    /// calls from there on.
+    /// `<trip_id>:<start_date>:<start_time>:<stop_sequence>`; of a call without a `stop_sequence` it ends with the
+    /// number of calls from there on.
     pub id: SmolStr,
     /// The schedule feed, which defines the ids.
     pub feed: FeedId,
@@ -58,7 +58,8 @@ pub struct Departure {
     pub stop_id: SmolStr,
     /// `stop_sequence` of the call; `None` where the timetable does not have the call and its feed does not number it.
     pub stop_sequence: Option<u32>,
-    /// Scheduled departure, Unix seconds; `None` where neither the timetable nor the feed says one. Then `expected` is known.
+    /// Scheduled departure, Unix seconds; `None` where neither the timetable nor the feed says one. Then `expected` is
+    /// known.
     pub scheduled: Option<i64>,
     /// Predicted departure, Unix seconds.
     pub expected: Option<i64>,
@@ -75,7 +76,7 @@ pub struct Departure {
 
 impl Departure {
     /// Returns the predicted departure, else the scheduled one, in Unix seconds.
-    pub fn departure_time(&self) -> i64 {
+    pub fn expected_or_scheduled_time(&self) -> i64 {
         self.expected.or(self.scheduled).unwrap_or_default()
     }
 

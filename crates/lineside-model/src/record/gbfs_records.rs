@@ -18,7 +18,7 @@ pub struct Station {
 
 impl Station {
     /// Returns the number of vehicles that can currently be rented here.
-    pub fn vehicles_available(&self) -> u32 {
+    pub fn vehicles_available_count(&self) -> u32 {
         self.available
     }
 
@@ -28,18 +28,18 @@ impl Station {
     }
 
     /// Returns an upper bound of its JSON in bytes, without the id.
-    pub(super) fn bytes_max(&self) -> usize {
+    pub(super) fn json_bytes_max(&self) -> usize {
         let half = |half: &Option<Bytes>| half.as_ref().map_or(0, Bytes::len);
         EXTRA_BYTES + half(&self.information) + half(&self.status)
     }
 
     /// Writes information and status as one object.
-    pub(super) fn write_json(&self, out: &mut Vec<u8>, id: &str) {
+    pub(super) fn append_station_json(&self, out: &mut Vec<u8>, id: &str) {
         match &self.information {
             Some(information) => out.extend_from_slice(information),
             None => {
                 out.extend_from_slice(b"{\"station_id\":");
-                super::encode::write_json(out, id);
+                super::encode::append_json(out, id);
                 out.push(b'}');
             }
         }
@@ -67,7 +67,7 @@ pub struct RentalVehicle {
 
 impl RentalVehicle {
     /// Returns true if the vehicle can currently be rented and is at no station, which would count it too.
-    pub fn is_available(&self) -> bool {
+    pub fn is_available_outside_station(&self) -> bool {
         self.is_available
     }
 }

@@ -23,7 +23,7 @@ use serde::Serialize;
 use smol_str::SmolStr;
 
 pub use departure::{Departure, DepartureStatus};
-pub use encode::encode_removal;
+pub use encode::append_removal_json;
 pub use gbfs_records::Coordinates;
 pub use gbfs_records::{RentalVehicle, Station};
 pub use join::HexColor;
@@ -85,7 +85,7 @@ pub enum RecordBody {
     /// A schedule.
     Dataset(Box<DatasetRecord>),
     /// A feed's status.
-    Feed(Box<FeedRecord>),
+    Feed(Box<FeedStatusRecord>),
     /// A station of a GBFS system.
     Station(Box<Station>),
     /// A vehicle of a GBFS system; its kind is [`RecordKind::Vehicle`] too.
@@ -94,7 +94,7 @@ pub enum RecordBody {
 
 /// The status of a feed, which every state of a channel contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FeedRecord {
+pub struct FeedStatusRecord {
     pub state: FeedState,
     /// The reason for the state.
     pub reason: String,
@@ -106,10 +106,10 @@ pub struct FeedRecord {
     pub unreliable_since: Option<UnixMillis>,
 }
 
-impl FeedRecord {
+impl FeedStatusRecord {
     /// Returns the part of a status that subscribers receive.
-    pub fn from_status(status: &FeedStatus) -> FeedRecord {
-        FeedRecord {
+    pub fn from_status(status: &FeedStatus) -> FeedStatusRecord {
+        FeedStatusRecord {
             state: status.state,
             reason: status.reason.clone(),
             since: status.since,
@@ -153,11 +153,11 @@ pub struct Record {
     pub number: u64,
     /// Upper bound of the size in a message, in bytes.
     bytes_max: usize,
-    encoded: OnceLock<EncodedRecord>,
+    encoded: OnceLock<EncodedRecordJson>,
 }
 
 #[derive(Debug)]
-struct EncodedRecord {
+struct EncodedRecordJson {
     upsert: Bytes,
     json: Bytes,
 }
@@ -181,44 +181,44 @@ impl Record {
             RecordBody::Station(_) => RecordKind::Station,
             RecordBody::RentalVehicle(_) => RecordKind::Vehicle,
         };
-        let bytes_max = size::upsert_bytes_max(&feed, &id, &body, &join);
+        let bytes_max = size::upsert_json_bytes_max(&feed, &id, &body, &join);
         static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = LAST_NUMBER.fetch_add(1, Relaxed) + 1;
         Record { feed, kind, id, raw, body, join, number, bytes_max, encoded: OnceLock::new() }
     }
 
     /// Creates a record that the feed did not send: a status, a departure or a dataset.
-    pub fn new_local(feed: FeedId, id: SmolStr, body: RecordBody) -> Record {
+    pub fn new_without_source(feed: FeedId, id: SmolStr, body: RecordBody) -> Record {
         Record::new(feed, id, Bytes::new(), body, TimetableJoin::default())
     }
 
     /// Returns the record as JSON: the body's own fields, then `lineside`. Encoded once.
     pub fn json(&self) -> &Bytes {
-        &self.encode_once().json
+        &self.encode_json_once().json
     }
 
     /// Returns the upsert of this record as JSON. Encoded once.
     pub fn upsert_json(&self) -> &Bytes {
-        &self.encode_once().upsert
+        &self.encode_json_once().upsert
     }
 
-    fn encode_once(&self) -> &EncodedRecord {
+    fn encode_json_once(&self) -> &EncodedRecordJson {
         self.encoded.get_or_init(|| {
-            let (mut upsert, json) = encode::encode_upsert(self);
+            let (mut upsert, json) = encode::encode_upsert_json(self);
             upsert.shrink_to_fit();
             let upsert = Bytes::from(upsert);
             let json = upsert.slice(json);
-            EncodedRecord { upsert, json }
+            EncodedRecordJson { upsert, json }
         })
     }
 
     /// Returns an upper bound of the upsert's size in a message, in bytes, without encoding it.
-    pub fn bytes_max(&self) -> usize {
+    pub fn upsert_json_bytes_max(&self) -> usize {
         self.bytes_max
     }
 
     /// Returns true if both have the same content, whatever the original bytes.
-    pub fn content_eq(&self, other: &Record) -> bool {
+    pub fn has_same_content(&self, other: &Record) -> bool {
         self.join == other.join && self.body == other.body
     }
 
@@ -304,26 +304,26 @@ impl Record {
 }
 
 /// Formats a time as in messages.
-pub fn format_rfc3339(at: UnixMillis) -> String {
+pub fn format_rfc3339_utc(at: UnixMillis) -> String {
     match Timestamp::from_millisecond(at.0) {
         Ok(timestamp) => timestamp.to_string(),
         Err(_) => Timestamp::UNIX_EPOCH.to_string(),
     }
 }
 
-impl Serialize for FeedRecord {
+impl Serialize for FeedStatusRecord {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
         let mut record = serializer.serialize_struct("FeedRecord", 5)?;
         record.serialize_field("state", self.state.as_str())?;
         record.serialize_field("reason", &self.reason)?;
-        record.serialize_field("since", &format_rfc3339(self.since))?;
+        record.serialize_field("since", &format_rfc3339_utc(self.since))?;
         match self.state_before_pause {
             Some(state) => record.serialize_field("state_before_pause", state.as_str())?,
             None => record.skip_field("state_before_pause")?,
         }
         match self.unreliable_since {
-            Some(at) => record.serialize_field("unreliable_since", &format_rfc3339(at))?,
+            Some(at) => record.serialize_field("unreliable_since", &format_rfc3339_utc(at))?,
             None => record.skip_field("unreliable_since")?,
         }
         record.end()
@@ -347,15 +347,24 @@ impl Serialize for DatasetRecord {
 }
 
 /// Returns a feed's status as a record.
-pub fn build_feed_record(feed: &FeedId, record: FeedRecord) -> Record {
-    Record::new_local(feed.clone(), SmolStr::new(feed.as_str()), RecordBody::Feed(Box::new(record)))
+pub fn build_feed_status_record(feed: &FeedId, record: FeedStatusRecord) -> Record {
+    Record::new_without_source(
+        feed.clone(),
+        SmolStr::new(feed.as_str()),
+        RecordBody::Feed(Box::new(record)),
+    )
 }
 
 /// Returns the status of a feed that has not been polled yet.
-pub fn build_empty_feed_record(feed: &FeedId, now: UnixMillis) -> Record {
+pub fn build_unpolled_feed_record(feed: &FeedId, now: UnixMillis) -> Record {
     let reason = "has not been polled yet".to_owned();
     let state = FeedState::Unknown;
-    let record =
-        FeedRecord { state, reason, since: now, state_before_pause: None, unreliable_since: None };
-    build_feed_record(feed, record)
+    let record = FeedStatusRecord {
+        state,
+        reason,
+        since: now,
+        state_before_pause: None,
+        unreliable_since: None,
+    };
+    build_feed_status_record(feed, record)
 }

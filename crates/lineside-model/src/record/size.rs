@@ -35,29 +35,29 @@ const DEPARTURE: usize = 545;
 const DATASET: usize = 300;
 const FEED: usize = 225;
 
-pub(super) fn upsert_bytes_max(
+pub(super) fn upsert_json_bytes_max(
     feed: &FeedId,
     id: &str,
     body: &RecordBody,
     join: &TimetableJoin,
 ) -> usize {
     let body = match body {
-        RecordBody::Vehicle(vehicle) => vehicle_max(vehicle),
-        RecordBody::TripUpdate(update) => trip_update_max(update),
-        RecordBody::Alert(alert) => alert_max(alert),
-        RecordBody::Departure(departure) => departure_max(departure),
+        RecordBody::Vehicle(vehicle) => vehicle_position_bytes_max(vehicle),
+        RecordBody::TripUpdate(update) => trip_update_bytes_max(update),
+        RecordBody::Alert(alert) => alert_bytes_max(alert),
+        RecordBody::Departure(departure) => departure_bytes_max(departure),
         RecordBody::Dataset(dataset) => {
-            DATASET + dataset.feed_version.as_deref().map_or(0, text_max)
+            DATASET + dataset.feed_version.as_deref().map_or(0, json_text_bytes_max)
         }
-        RecordBody::Feed(feed) => FEED + text_max(&feed.reason),
-        RecordBody::Station(station) => station.bytes_max() + text_max(id),
+        RecordBody::Feed(feed) => FEED + json_text_bytes_max(&feed.reason),
+        RecordBody::Station(station) => station.json_bytes_max() + json_text_bytes_max(id),
         RecordBody::RentalVehicle(vehicle) => vehicle.json.len(),
     };
-    ENVELOPE + feed.as_str().len() + text_max(id) + body + join_max(join)
+    ENVELOPE + feed.as_str().len() + json_text_bytes_max(id) + body + timetable_join_bytes_max(join)
 }
 
 /// Returns the length of a text with JSON escapes: control characters take six bytes, quotes and backslashes two.
-fn text_max(text: &str) -> usize {
+fn json_text_bytes_max(text: &str) -> usize {
     let escaped = text.bytes().map(|byte| match byte {
         0..=0x1F => 5,
         b'"' | b'\\' => 1,
@@ -66,11 +66,11 @@ fn text_max(text: &str) -> usize {
     text.len() + escaped.sum::<usize>()
 }
 
-fn option_max(value: &Option<String>) -> usize {
-    value.as_deref().map_or(0, text_max)
+fn optional_text_bytes_max(value: &Option<String>) -> usize {
+    value.as_deref().map_or(0, json_text_bytes_max)
 }
 
-fn join_max(join: &TimetableJoin) -> usize {
+fn timetable_join_bytes_max(join: &TimetableJoin) -> usize {
     let texts = [
         &join.route_id,
         &join.route_short_name,
@@ -78,36 +78,40 @@ fn join_max(join: &TimetableJoin) -> usize {
         &join.next_stop_id,
         &join.next_stop_name,
     ];
-    JOIN + texts.into_iter().flatten().map(|it| text_max(it)).sum::<usize>()
+    JOIN + texts.into_iter().flatten().map(|it| json_text_bytes_max(it)).sum::<usize>()
 }
 
-fn vehicle_max(vehicle: &proto::VehiclePosition) -> usize {
+fn vehicle_position_bytes_max(vehicle: &proto::VehiclePosition) -> usize {
     let carriages = vehicle.multi_carriage_details.iter();
     VEHICLE
-        + vehicle.trip.as_ref().map_or(0, trip_max)
-        + vehicle.vehicle.as_ref().map_or(0, descriptor_max)
-        + option_max(&vehicle.stop_id)
-        + carriages.map(|it| CARRIAGE + option_max(&it.id) + option_max(&it.label)).sum::<usize>()
+        + vehicle.trip.as_ref().map_or(0, trip_descriptor_bytes_max)
+        + vehicle.vehicle.as_ref().map_or(0, vehicle_descriptor_bytes_max)
+        + optional_text_bytes_max(&vehicle.stop_id)
+        + carriages
+            .map(|it| {
+                CARRIAGE + optional_text_bytes_max(&it.id) + optional_text_bytes_max(&it.label)
+            })
+            .sum::<usize>()
 }
 
-fn trip_max(trip: &proto::TripDescriptor) -> usize {
+fn trip_descriptor_bytes_max(trip: &proto::TripDescriptor) -> usize {
     let modified = trip.modified_trip.as_ref().map_or(0, |it| {
         let texts = [&it.modifications_id, &it.affected_trip_id, &it.start_time, &it.start_date];
-        TRIP + texts.into_iter().map(option_max).sum::<usize>()
+        TRIP + texts.into_iter().map(optional_text_bytes_max).sum::<usize>()
     });
     let texts =
         [&trip.trip_id, &trip.start_time, &trip.start_date, &trip.route_id, &trip.named_start_date];
-    TRIP + modified + texts.into_iter().map(option_max).sum::<usize>()
+    TRIP + modified + texts.into_iter().map(optional_text_bytes_max).sum::<usize>()
 }
 
-fn descriptor_max(vehicle: &proto::VehicleDescriptor) -> usize {
+fn vehicle_descriptor_bytes_max(vehicle: &proto::VehicleDescriptor) -> usize {
     DESCRIPTOR
-        + option_max(&vehicle.id)
-        + option_max(&vehicle.label)
-        + option_max(&vehicle.license_plate)
+        + optional_text_bytes_max(&vehicle.id)
+        + optional_text_bytes_max(&vehicle.label)
+        + optional_text_bytes_max(&vehicle.license_plate)
 }
 
-fn trip_update_max(update: &proto::TripUpdate) -> usize {
+fn trip_update_bytes_max(update: &proto::TripUpdate) -> usize {
     let properties = update.trip_properties.as_ref().map_or(0, |it| {
         let texts = [
             &it.trip_id,
@@ -117,44 +121,44 @@ fn trip_update_max(update: &proto::TripUpdate) -> usize {
             &it.trip_headsign,
             &it.trip_short_name,
         ];
-        TRIP + texts.into_iter().map(option_max).sum::<usize>()
+        TRIP + texts.into_iter().map(optional_text_bytes_max).sum::<usize>()
     });
     TRIP_UPDATE
-        + trip_max(&update.trip)
-        + update.vehicle.as_ref().map_or(0, descriptor_max)
+        + trip_descriptor_bytes_max(&update.trip)
+        + update.vehicle.as_ref().map_or(0, vehicle_descriptor_bytes_max)
         + properties
-        + update.stop_time_update.iter().map(stop_time_update_max).sum::<usize>()
+        + update.stop_time_update.iter().map(stop_time_update_bytes_max).sum::<usize>()
 }
 
-fn stop_time_update_max(update: &proto::trip_update::StopTimeUpdate) -> usize {
+fn stop_time_update_bytes_max(update: &proto::trip_update::StopTimeUpdate) -> usize {
     let properties = update.stop_time_properties.as_ref().map_or(0, |it| {
         let texts = [&it.assigned_stop_id, &it.stop_headsign, &it.platform];
-        STOP_TIME_PROPERTIES + texts.into_iter().map(option_max).sum::<usize>()
+        STOP_TIME_PROPERTIES + texts.into_iter().map(optional_text_bytes_max).sum::<usize>()
     });
     let events = [&update.arrival, &update.departure].into_iter().flatten();
     STOP_TIME_UPDATE
-        + max_if_present(update.stop_sequence.is_some(), STOP_SEQUENCE)
-        + max_if_present(update.schedule_relationship.is_some(), STOP_RELATIONSHIP)
-        + max_if_present(update.departure_occupancy_status.is_some(), STOP_OCCUPANCY)
-        + option_max(&update.stop_id)
-        + events.map(event_max).sum::<usize>()
+        + bytes_if_present(update.stop_sequence.is_some(), STOP_SEQUENCE)
+        + bytes_if_present(update.schedule_relationship.is_some(), STOP_RELATIONSHIP)
+        + bytes_if_present(update.departure_occupancy_status.is_some(), STOP_OCCUPANCY)
+        + optional_text_bytes_max(&update.stop_id)
+        + events.map(stop_time_event_bytes_max).sum::<usize>()
         + properties
 }
 
 /// Counts only fields that are present: a trip of hundreds of calls must not be rejected for absent ones.
-fn event_max(event: &proto::trip_update::StopTimeEvent) -> usize {
+fn stop_time_event_bytes_max(event: &proto::trip_update::StopTimeEvent) -> usize {
     STOP_TIME_EVENT
-        + max_if_present(event.delay.is_some(), DELAY)
-        + max_if_present(event.time.is_some(), TIME)
-        + max_if_present(event.uncertainty.is_some(), UNCERTAINTY)
-        + max_if_present(event.scheduled_time.is_some(), SCHEDULED_TIME)
+        + bytes_if_present(event.delay.is_some(), DELAY)
+        + bytes_if_present(event.time.is_some(), TIME)
+        + bytes_if_present(event.uncertainty.is_some(), UNCERTAINTY)
+        + bytes_if_present(event.scheduled_time.is_some(), SCHEDULED_TIME)
 }
 
-fn max_if_present(is: bool, bytes: usize) -> usize {
+fn bytes_if_present(is: bool, bytes: usize) -> usize {
     if is { bytes } else { 0 }
 }
 
-fn alert_max(alert: &proto::Alert) -> usize {
+fn alert_bytes_max(alert: &proto::Alert) -> usize {
     let texts = [
         &alert.url,
         &alert.header_text,
@@ -169,29 +173,31 @@ fn alert_max(alert: &proto::Alert) -> usize {
     let images = alert.image.iter().flat_map(|image| &image.localized_image);
     ALERT
         + alert.active_period.len() * PERIOD
-        + alert.informed_entity.iter().map(selector_max).sum::<usize>()
+        + alert.informed_entity.iter().map(entity_selector_bytes_max).sum::<usize>()
         + translations
-            .map(|it| TRANSLATION + text_max(&it.text) + option_max(&it.language))
+            .map(|it| {
+                TRANSLATION + json_text_bytes_max(&it.text) + optional_text_bytes_max(&it.language)
+            })
             .sum::<usize>()
         + images
             .map(|it| {
                 2 * TRANSLATION
-                    + text_max(&it.url)
-                    + text_max(&it.media_type)
-                    + option_max(&it.language)
+                    + json_text_bytes_max(&it.url)
+                    + json_text_bytes_max(&it.media_type)
+                    + optional_text_bytes_max(&it.language)
             })
             .sum::<usize>()
 }
 
-fn selector_max(selector: &proto::EntitySelector) -> usize {
+fn entity_selector_bytes_max(selector: &proto::EntitySelector) -> usize {
     SELECTOR
-        + option_max(&selector.agency_id)
-        + option_max(&selector.route_id)
-        + option_max(&selector.stop_id)
-        + selector.trip.as_ref().map_or(0, trip_max)
+        + optional_text_bytes_max(&selector.agency_id)
+        + optional_text_bytes_max(&selector.route_id)
+        + optional_text_bytes_max(&selector.stop_id)
+        + selector.trip.as_ref().map_or(0, trip_descriptor_bytes_max)
 }
 
-fn departure_max(departure: &Departure) -> usize {
+fn departure_bytes_max(departure: &Departure) -> usize {
     let texts = [
         departure.feed.as_str(),
         departure.source.as_str(),
@@ -203,7 +209,7 @@ fn departure_max(departure: &Departure) -> usize {
         departure.scheduled_platform.as_deref().unwrap_or_default(),
         &departure.stop_id,
     ];
-    DEPARTURE + texts.into_iter().map(text_max).sum::<usize>()
+    DEPARTURE + texts.into_iter().map(json_text_bytes_max).sum::<usize>()
 }
 
 #[cfg(test)]
@@ -211,7 +217,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::record::{FeedRecord, Record};
+    use crate::record::{FeedStatusRecord, Record};
 
     /// Generates texts with everything that JSON escapes.
     fn any_text() -> impl Strategy<Value = Option<String>> {
@@ -407,7 +413,7 @@ mod tests {
             next_stop_name: text(),
         };
         let record = Record::new(feed, "an \"id\"".into(), bytes::Bytes::new(), body, join);
-        let (bytes, max) = (record.upsert_json().len() + 1, record.bytes_max());
+        let (bytes, max) = (record.upsert_json().len() + 1, record.upsert_json_bytes_max());
         assert!(bytes <= max, "{bytes} bytes, more than the maximum of {max}");
     }
 
@@ -425,6 +431,6 @@ mod tests {
     #[test]
     fn a_feed_record_does_not_exceed_its_maximum_size() {
         let status = crate::FeedStatus { reason: "\"\n".repeat(100), ..Default::default() };
-        check(RecordBody::Feed(Box::new(FeedRecord::from_status(&status))));
+        check(RecordBody::Feed(Box::new(FeedStatusRecord::from_status(&status))));
     }
 }

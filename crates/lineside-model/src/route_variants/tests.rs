@@ -10,15 +10,15 @@ use lineside_testkit::TestSchedule;
 use super::*;
 use crate::{dataset::Dataset, feed_id::FeedId};
 
-fn variant(n_trips: usize) -> PatternTrips {
-    PatternTrips { n_trips, ..PatternTrips::default() }
+fn variant(n_trips: usize) -> PatternTripCounts {
+    PatternTripCounts { n_trips, ..PatternTripCounts::default() }
 }
 
 /// Asserts the variants of patterns given as stop numbers; stops with the same tens belong to one station.
 #[track_caller]
 fn check(patterns: &[&[u32]], expect: &[&[&[u32]]]) {
     let trips_by_pattern = patterns.iter().map(|stops| (None, stops.to_vec(), variant(1)));
-    let route_variants = choose_variants(trips_by_pattern.collect(), |stop| stop / 10);
+    let route_variants = merge_patterns_into_variants(trips_by_pattern.collect(), |stop| stop / 10);
     let mut shown: Vec<_> =
         route_variants.variants.into_iter().map(|shown_variant| shown_variant.stops).collect();
     shown.sort_by_key(|positions| positions.first().cloned());
@@ -83,7 +83,8 @@ fn the_busiest_variant_of_each_direction_is_shown() {
     let far = |n: u32| (None, (0..5).map(|at| n * 1_000 + at * 10).collect(), variant(1));
     let rare = (1..=60).map(far);
     let common = [(None, vec![10, 20, 30], variant(50)), (Some(1), vec![30, 20, 10], variant(9))];
-    let route_variants = choose_variants(rare.chain(common).collect(), |stop| stop / 10);
+    let route_variants =
+        merge_patterns_into_variants(rare.chain(common).collect(), |stop| stop / 10);
     let list_trips = |id: Option<u8>| -> Vec<_> {
         route_variants
             .variants
@@ -102,7 +103,8 @@ fn the_busiest_variant_of_each_direction_is_shown() {
 #[test]
 fn the_other_shown_variants_have_the_most_trips() {
     let pair = |n: u32| (Some(0), vec![n * 100, n * 100 + 10], variant(n as usize));
-    let route_variants = choose_variants((1..=20).map(pair).collect(), |stop| stop / 10);
+    let route_variants =
+        merge_patterns_into_variants((1..=20).map(pair).collect(), |stop| stop / 10);
     let trips: Vec<usize> =
         route_variants.variants.iter().map(|shown_variant| shown_variant.n_trips).collect();
     assert_eq!(trips, (13..=20).rev().collect::<Vec<_>>());
@@ -113,8 +115,10 @@ fn the_other_shown_variants_have_the_most_trips() {
 fn busy_short_variants_are_shown_before_rare_long_ones() {
     let rare = |n: u32| (Some(0), (0..5).map(|at| n * 1_000 + at * 10).collect(), variant(1));
     let busy = |n: u32| (Some(0), (0..3).map(|at| n * 1_000 + at * 10).collect(), variant(100));
-    let route_variants =
-        choose_variants((1..=40).map(rare).chain((41..=43).map(busy)).collect(), |stop| stop / 10);
+    let route_variants = merge_patterns_into_variants(
+        (1..=40).map(rare).chain((41..=43).map(busy)).collect(),
+        |stop| stop / 10,
+    );
     let trips: Vec<usize> =
         route_variants.variants.iter().map(|shown_variant| shown_variant.n_trips).collect();
     assert_eq!(trips, [100, 100, 100, 1, 1, 1, 1, 1]);
@@ -126,7 +130,7 @@ fn short_trips_count_for_the_variant_that_contains_them() {
     let parts = [(None, vec![100, 110, 120, 130], variant(1)), (None, vec![110, 120], variant(9))];
     let pair = |n: u32| (None, vec![n * 1_000, n * 1_000 + 10], variant(5));
     let route_variants =
-        choose_variants((1..=8).map(pair).chain(parts).collect(), |stop| stop / 10);
+        merge_patterns_into_variants((1..=8).map(pair).chain(parts).collect(), |stop| stop / 10);
     assert_eq!(
         (route_variants.variants[0].n_trips, route_variants.variants[0].stops.len()),
         (10, 4)
@@ -139,7 +143,7 @@ fn the_busiest_patterns_are_used_within_limits() {
     let choose = |lengths: &[usize]| {
         let all = lengths.iter().enumerate();
         let all = all.map(|(at, &length)| (None, length, variant(at + 1))).collect();
-        busiest_patterns(all, |length| length)
+        select_busiest_patterns(all, |length| length)
             .into_iter()
             .map(|(_, length, _)| length)
             .collect::<Vec<_>>()
@@ -154,11 +158,13 @@ fn the_busiest_patterns_are_used_within_limits() {
 /// Returns how often a station was requested and a stop was compared to merge patterns of one direction.
 fn work(patterns: impl Iterator<Item = Vec<u32>>) -> (usize, usize) {
     let n_inspected = Cell::new(0);
-    let route_variants =
-        choose_variants(patterns.map(|stops| (None, stops, variant(1))).collect(), |stop| {
+    let route_variants = merge_patterns_into_variants(
+        patterns.map(|stops| (None, stops, variant(1))).collect(),
+        |stop| {
             n_inspected.set(n_inspected.get() + 1);
             stop
-        });
+        },
+    );
     (n_inspected.get(), route_variants.n_steps)
 }
 
@@ -200,8 +206,8 @@ fn similar_patterns_need_at_most_one_comparison_per_stop_and_pair() {
 fn a_stop_is_found_at_its_first_position_on_each_variant() {
     let patterns = [&[10, 20, 30, 10][..], &[10, 21, 30], &[30, 20, 11]];
     let patterns = patterns.map(|stops| (None, stops.to_vec(), variant(1)));
-    let route_variants = choose_variants(patterns.into(), |stop| stop / 10);
-    let find_positions = |stop: u32| route_variants.stop_positions(stop).collect::<Vec<_>>();
+    let route_variants = merge_patterns_into_variants(patterns.into(), |stop| stop / 10);
+    let find_positions = |stop: u32| route_variants.positions_of_stop(stop).collect::<Vec<_>>();
     assert_eq!(route_variants.variants.len(), 2);
     assert_eq!(
         [find_positions(10), find_positions(20), find_positions(21)],

@@ -22,7 +22,7 @@ const SPELLED_OUT: [(char, &str); 9] = [
 ];
 
 /// Returns the folded words of a text, separated by single spaces.
-pub fn fold_text(text: &str) -> String {
+pub fn fold_for_search(text: &str) -> String {
     let mut folded = String::with_capacity(text.len().min(FOLDED_CHARS_MAX));
     let letters = text.chars().take(FOLDED_CHARS_MAX).nfkd();
     for letter in letters.filter(|&letter| !is_combining_mark(letter)) {
@@ -44,9 +44,9 @@ pub fn fold_text(text: &str) -> String {
 }
 
 /// Returns the folded words of a query.
-pub fn query_words(query: &str) -> Vec<String> {
+pub fn parse_query_words(query: &str) -> Vec<String> {
     let query: String = query.chars().take(SEARCH_CHARS_MAX).collect();
-    fold_text(&query)
+    fold_for_search(&query)
         .split(' ')
         .filter(|word| !word.is_empty())
         .take(SEARCH_WORDS_MAX)
@@ -55,7 +55,7 @@ pub fn query_words(query: &str) -> Vec<String> {
 }
 
 /// Returns true if each word begins a word of the folded text.
-pub fn has_words(folded: &str, words: &[String]) -> bool {
+pub fn has_words_by_prefix(folded: &str, words: &[String]) -> bool {
     words.iter().all(|word| folded.split(' ').any(|other| other.starts_with(word.as_str())))
 }
 
@@ -65,7 +65,7 @@ pub fn has_whole_words(folded: &str, words: &[String]) -> bool {
 }
 
 /// Compares folded names as people order them: numbers by their value, so that 14 comes before 103.
-pub fn compare_names(a: &str, b: &str) -> Ordering {
+pub fn compare_names_naturally(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a, b);
     loop {
         let number = |text: &str| {
@@ -94,8 +94,8 @@ pub fn compare_names(a: &str, b: &str) -> Ordering {
 /// Returns true if each word of a query begins a word of a text, regardless of case and diacritics. False for a query
 /// without words.
 pub fn matches_query(text: &str, query: &str) -> bool {
-    let words = query_words(query);
-    !words.is_empty() && has_words(&fold_text(text), &words)
+    let words = parse_query_words(query);
+    !words.is_empty() && has_words_by_prefix(&fold_for_search(text), &words)
 }
 
 #[cfg(test)]
@@ -105,10 +105,10 @@ mod tests {
     #[test]
     fn names_are_ordered_with_their_numbers_by_value() {
         let mut names = ["8 av", "14 st", "103 st", "1 av", "av 2", "av", "14 st b", "014 st", "a"];
-        names.sort_by(|a, b| compare_names(a, b).then_with(|| a.cmp(b)));
+        names.sort_by(|a, b| compare_names_naturally(a, b).then_with(|| a.cmp(b)));
         let expected = ["1 av", "8 av", "014 st", "14 st", "14 st b", "103 st", "a", "av", "av 2"];
         assert_eq!(names, expected);
-        assert_eq!(compare_names("zürich", "zürich"), Ordering::Equal);
+        assert_eq!(compare_names_naturally("zürich", "zürich"), Ordering::Equal);
     }
 
     #[test]
@@ -130,19 +130,19 @@ mod tests {
             ("東京", "東京"),
             ("İstanbul", "istanbul"),
         ] {
-            assert_eq!(fold_text(text), folded);
+            assert_eq!(fold_for_search(text), folded);
         }
     }
 
     #[test]
     fn only_the_first_characters_of_a_long_text_are_searched() {
-        assert_eq!(fold_text(&"é".repeat(70_000)), "e".repeat(FOLDED_CHARS_MAX));
+        assert_eq!(fold_for_search(&"é".repeat(70_000)), "e".repeat(FOLDED_CHARS_MAX));
     }
 
     #[test]
     fn every_query_word_must_begin_a_word() {
-        let folded = fold_text("Place de la République");
-        assert!(has_words(&folded, &query_words("repu pla")));
-        assert!(!has_words(&folded, &query_words("publique")));
+        let folded = fold_for_search("Place de la République");
+        assert!(has_words_by_prefix(&folded, &parse_query_words("repu pla")));
+        assert!(!has_words_by_prefix(&folded, &parse_query_words("publique")));
     }
 }

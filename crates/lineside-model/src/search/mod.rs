@@ -5,6 +5,6 @@ pub mod routes;
 mod spelling;
 pub mod stops;
 
-pub use self::fold::{fold_text, matches_query};
-pub use self::stops::StopIndex;
-pub use self::stops::{StopPage, StopQuery};
+pub use self::fold::{fold_for_search, matches_query};
+pub use self::stops::StopAndRouteSearchIndex;
+pub use self::stops::{StopSearchPage, StopSearchQuery};

@@ -1,6 +1,6 @@
 //! Route search by the names that riders use: "1", "line 1", "tram 1", "T1".
 
-use super::fold::has_words;
+use super::fold::has_words_by_prefix;
 use crate::route_mode::RouteMode;
 
 /// Generic words before a line's name.
@@ -19,14 +19,14 @@ pub struct RouteQuery {
 
 /// Returns true if a folded word is generic or names a mode.
 pub fn is_generic_word(word: &str) -> bool {
-    GENERIC_WORDS.contains(&word) || RouteMode::from_word(word).is_some()
+    GENERIC_WORDS.contains(&word) || RouteMode::from_search_word(word).is_some()
 }
 
 impl RouteQuery {
     pub fn new(words: Vec<String>) -> RouteQuery {
         let is_name = |word: &&String| !is_generic_word(word);
         let name: Vec<String> = words.iter().filter(is_name).cloned().collect();
-        let mode = words.iter().find_map(|word| RouteMode::from_word(word));
+        let mode = words.iter().find_map(|word| RouteMode::from_search_word(word));
         let number = match &name[..] {
             [one] => parse_mode_and_number(one),
             _ => None,
@@ -38,11 +38,11 @@ impl RouteQuery {
     pub fn rank_route(&self, folded: &str, short_name: &str, route_type: u16) -> Option<u8> {
         let mode = RouteMode::from_route_type(route_type);
         let fits_mode = self.mode.is_none_or(|requested_mode| requested_mode == mode);
-        if !self.name.is_empty() && fits_mode && has_words(folded, &self.name) {
+        if !self.name.is_empty() && fits_mode && has_words_by_prefix(folded, &self.name) {
             let is_exact = self.name.join(" ") == short_name;
             return Some(if is_exact { 0 } else { 3 });
         }
-        if has_words(folded, &self.words) {
+        if has_words_by_prefix(folded, &self.words) {
             return Some(2);
         }
         let is_number = |(requested_mode, number): &(RouteMode, String)| {
@@ -55,21 +55,21 @@ impl RouteQuery {
 /// Parses a letter for a mode followed by a number.
 fn parse_mode_and_number(word: &str) -> Option<(RouteMode, String)> {
     let mut letters = word.chars();
-    let mode = RouteMode::from_letter(letters.next()?)?;
+    let mode = RouteMode::from_line_letter(letters.next()?)?;
     let number = letters.as_str();
     number.starts_with(|first: char| first.is_ascii_digit()).then(|| (mode, number.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::fold::query_words;
+    use super::super::fold::parse_query_words;
     use super::*;
 
     #[test]
     fn a_line_is_found_by_name_mode_and_mode_letter() {
         let rank = |query: &str, short_name: &str, long_name: &str, route_type: u16| {
             let folded = format!("{short_name} {long_name}");
-            RouteQuery::new(query_words(query)).rank_route(&folded, short_name, route_type)
+            RouteQuery::new(parse_query_words(query)).rank_route(&folded, short_name, route_type)
         };
         for query in ["1", "line 1", "Linie 1", "tram 1", "Tram line 1"] {
             assert_eq!(rank(query, "1", "harbour", 0), Some(0), "{query}");

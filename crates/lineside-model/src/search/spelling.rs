@@ -9,7 +9,7 @@ const COMPARED_CHARS_MAX: usize = 40;
 
 /// Searches for the known word nearest to a misspelled one.
 #[derive(Debug)]
-pub struct SpellingMatcher {
+pub struct SpellingCorrector {
     word: Vec<char>,
     errors_max: usize,
     best: Option<SpellingCandidate>,
@@ -25,22 +25,22 @@ struct SpellingCandidate {
     text: String,
 }
 
-impl SpellingMatcher {
+impl SpellingCorrector {
     /// Returns `None` for a word that is not corrected: a short one, or a number.
-    pub fn new(word: &str) -> Option<SpellingMatcher> {
+    pub fn new(word: &str) -> Option<SpellingCorrector> {
         let letters: Vec<char> = word.chars().collect();
         let is_corrected = (CORRECTED_CHARS_MIN..=COMPARED_CHARS_MAX).contains(&letters.len())
             && !letters.iter().any(char::is_ascii_digit);
         let errors_max = if letters.len() < TWO_ERRORS_CHARS_MIN { 1 } else { 2 };
-        is_corrected.then_some(SpellingMatcher { word: letters, errors_max, best: None })
+        is_corrected.then_some(SpellingCorrector { word: letters, errors_max, best: None })
     }
 
     /// Returns the letter with which corrections begin: first letters are rarely wrong, and so few words are compared.
-    pub fn first_letter(&self) -> char {
+    pub fn initial_of_candidates(&self) -> char {
         self.word[0]
     }
 
-    pub fn compare_word(&mut self, known: &str) {
+    pub fn consider_known_word(&mut self, known: &str) {
         let n_chars = known.chars().count();
         if n_chars + self.errors_max < self.word.len() || n_chars > COMPARED_CHARS_MAX {
             return;
@@ -105,8 +105,8 @@ mod tests {
 
     #[track_caller]
     fn check(word: &str, known: &[&str], expect: Option<&str>) {
-        let best = SpellingMatcher::new(word).and_then(|mut matcher| {
-            known.iter().for_each(|known| matcher.compare_word(known));
+        let best = SpellingCorrector::new(word).and_then(|mut matcher| {
+            known.iter().for_each(|known| matcher.consider_known_word(known));
             matcher.into_best()
         });
         assert_eq!(best.as_deref(), expect, "{word}");

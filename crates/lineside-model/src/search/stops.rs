@@ -4,9 +4,12 @@ use lineside_formats::gtfs::{RouteIdx, StopIdx, Timetable};
 use rstar::{AABB, PointDistance, RTree, RTreeObject};
 
 use super::{
-    fold::{compare_names, fold_text, has_whole_words, has_words, query_words},
+    fold::{
+        compare_names_naturally, fold_for_search, has_whole_words, has_words_by_prefix,
+        parse_query_words,
+    },
     routes::{RouteQuery, is_generic_word},
-    spelling::SpellingMatcher,
+    spelling::SpellingCorrector,
 };
 use crate::{bounds::BoundingBox, limits::SPELLING_COMPARISONS_MAX};
 
@@ -26,7 +29,7 @@ const RANK_NO_STATION: f64 = 1000.0;
 
 /// A search for stops; all given conditions must hold.
 #[derive(Clone, Debug, Default)]
-pub struct StopQuery {
+pub struct StopSearchQuery {
     /// Words, each the beginning of a word of the name; or the whole id or code.
     pub text: Option<String>,
     /// The box that must contain the stop.
@@ -37,15 +40,15 @@ pub struct StopQuery {
     pub limit: usize,
 }
 
-pub fn correct_words_by(
+pub fn correct_misspelled_words(
     words: &[String],
     has_prefix: impl Fn(&str) -> bool,
-    mut compare: impl FnMut(&mut SpellingMatcher),
+    mut compare: impl FnMut(&mut SpellingCorrector),
 ) -> Option<Vec<String>> {
     let mut is_changed = false;
     let mut correct = |word: &String| {
         let matcher =
-            SpellingMatcher::new(word).filter(|_| !is_generic_word(word) && !has_prefix(word));
+            SpellingCorrector::new(word).filter(|_| !is_generic_word(word) && !has_prefix(word));
         let best = matcher.and_then(|mut matcher| {
             compare(&mut matcher);
             matcher.into_best()
@@ -59,7 +62,7 @@ pub fn correct_words_by(
 
 /// The search index of a dataset: positions and words of stops, and names of routes.
 #[derive(Debug)]
-pub struct StopIndex {
+pub struct StopAndRouteSearchIndex {
     /// Concatenated folded names.
     names: String,
     /// Start and end of each stop's name in `names`.
@@ -68,13 +71,13 @@ pub struct StopIndex {
     words: Vec<(u32, u32)>,
     /// Indexes of the spans, in the order of their names.
     by_name: Vec<u32>,
-    positions: RTree<IndexedStop>,
+    positions: RTree<StopPosition>,
     routes: Vec<Box<str>>,
 }
 
 /// A page of a network's stops.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StopPage {
+pub struct StopSearchPage {
     pub stops: Vec<StopIdx>,
     /// The number of all matching stops.
     pub total: usize,
@@ -83,13 +86,13 @@ pub struct StopPage {
 }
 
 #[derive(Debug)]
-struct IndexedStop {
+struct StopPosition {
     lat: f64,
     lon: f64,
     stop: StopIdx,
 }
 
-impl RTreeObject for IndexedStop {
+impl RTreeObject for StopPosition {
     type Envelope = AABB<[f64; 2]>;
 
     fn envelope(&self) -> AABB<[f64; 2]> {
@@ -97,7 +100,7 @@ impl RTreeObject for IndexedStop {
     }
 }
 
-impl PointDistance for IndexedStop {
+impl PointDistance for StopPosition {
     fn distance_2(&self, point: &[f64; 2]) -> f64 {
         // Degrees of longitude shrink toward the poles.
         let width = point[1].to_radians().cos();
@@ -110,8 +113,8 @@ fn is_searchable(location_type: u8, has_parent: bool) -> bool {
     location_type == 1 || location_type == 0 && !has_parent
 }
 
-impl StopIndex {
-    pub fn new(timetable: &Timetable) -> StopIndex {
+impl StopAndRouteSearchIndex {
+    pub fn new(timetable: &Timetable) -> StopAndRouteSearchIndex {
         let mut names = String::new();
         let mut spans = Vec::new();
         let mut words = Vec::new();
@@ -121,10 +124,10 @@ impl StopIndex {
                 continue;
             }
             if let (Some(lat), Some(lon)) = (stop.lat, stop.lon) {
-                positions.push(IndexedStop { lat, lon, stop: stop.idx });
+                positions.push(StopPosition { lat, lon, stop: stop.idx });
             }
             let start = names.len();
-            names.push_str(&fold_text(stop.name));
+            names.push_str(&fold_for_search(stop.name));
             // Offsets are 32 bits; a city's names take a few megabytes.
             let Ok(end) = u32::try_from(names.len()) else { break };
             let span = spans.len() as u32;
@@ -136,20 +139,27 @@ impl StopIndex {
             spans.push((stop.idx, start as u32, end));
         }
         let routes = timetable.routes().map(|route| {
-            fold_text(&format!("{} {}", route.short_name, route.long_name)).into_boxed_str()
+            fold_for_search(&format!("{} {}", route.short_name, route.long_name)).into_boxed_str()
         });
         let (routes, positions) = (routes.collect(), RTree::bulk_load(positions));
         let mut by_name: Vec<u32> = (0..spans.len() as u32).collect();
-        let mut index =
-            StopIndex { names, spans, words: Vec::new(), by_name: Vec::new(), positions, routes };
+        let mut index = StopAndRouteSearchIndex {
+            names,
+            spans,
+            words: Vec::new(),
+            by_name: Vec::new(),
+            positions,
+            routes,
+        };
         // A word is compared only up to the end of its name: otherwise equal names would be compared to the end of all
         // names.
-        words.sort_by(|&a, &b| index.word_with_suffix(a).cmp(index.word_with_suffix(b)));
+        words
+            .sort_by(|&a, &b| index.word_with_rest_of_name(a).cmp(index.word_with_rest_of_name(b)));
         index.words = words;
         let lacks_trips: Vec<bool> =
-            index.spans.iter().map(|&(stop, ..)| !has_trips(timetable, stop)).collect();
+            index.spans.iter().map(|&(stop, ..)| !has_trips_at_stop(timetable, stop)).collect();
         by_name.sort_by(|&a, &b| {
-            let by_name = compare_names(index.folded_name(a), index.folded_name(b));
+            let by_name = compare_names_naturally(index.folded_name(a), index.folded_name(b));
             lacks_trips[a as usize].cmp(&lacks_trips[b as usize]).then(by_name).then(a.cmp(&b))
         });
         index.by_name = by_name;
@@ -162,24 +172,27 @@ impl StopIndex {
     }
 
     /// Returns true if a folded word begins a word of a stop or a route.
-    pub fn has_prefix(&self, word: &str) -> bool {
-        let first = self.words.partition_point(|&known| self.word_with_suffix(known) < word);
-        let is_stop_word =
-            self.words.get(first).is_some_and(|&it| self.word_with_suffix(it).starts_with(word));
+    pub fn is_prefix_of_any_word(&self, word: &str) -> bool {
+        let first = self.words.partition_point(|&known| self.word_with_rest_of_name(known) < word);
+        let is_stop_word = self
+            .words
+            .get(first)
+            .is_some_and(|&it| self.word_with_rest_of_name(it).starts_with(word));
         let own = [word.to_owned()];
-        is_stop_word || self.routes.iter().any(|name| has_words(name, &own))
+        is_stop_word || self.routes.iter().any(|name| has_words_by_prefix(name, &own))
     }
 
     /// Compares a misspelled word with the words of stops and routes that begin with the same letter, with at most
     /// `left` comparisons.
-    pub fn compare_spelling(&self, matcher: &mut SpellingMatcher, left: &mut usize) {
-        let letter = matcher.first_letter();
+    pub fn compare_with_index_words(&self, matcher: &mut SpellingCorrector, left: &mut usize) {
+        let letter = matcher.initial_of_candidates();
         let mut initial_buffer = [0; 4];
         let initial: &str = letter.encode_utf8(&mut initial_buffer);
-        let first = self.words.partition_point(|&known| self.word_with_suffix(known) < initial);
+        let first =
+            self.words.partition_point(|&known| self.word_with_rest_of_name(known) < initial);
         let stop_words = self.words[first..]
             .iter()
-            .map(|&known| self.word_with_suffix(known).split(' ').next().unwrap_or_default())
+            .map(|&known| self.word_with_rest_of_name(known).split(' ').next().unwrap_or_default())
             .take_while(|known| known.starts_with(letter));
         let route_words = self.routes.iter().flat_map(|name| name.split(' '));
         let route_words = route_words.filter(|known| known.starts_with(letter));
@@ -190,65 +203,67 @@ impl StopIndex {
             }
             *left -= 1;
             if known != previous {
-                matcher.compare_word(known);
+                matcher.consider_known_word(known);
             }
             previous = known;
         }
     }
 
     /// Corrects misspelled words by this index; `None` if there is nothing to correct.
-    fn correct_words(&self, words: &[String]) -> Option<Vec<String>> {
+    fn correct_words_by_index(&self, words: &[String]) -> Option<Vec<String>> {
         let mut left = SPELLING_COMPARISONS_MAX;
-        correct_words_by(
+        correct_misspelled_words(
             words,
-            |word| self.has_prefix(word),
+            |word| self.is_prefix_of_any_word(word),
             |matcher| {
-                self.compare_spelling(matcher, &mut left);
+                self.compare_with_index_words(matcher, &mut left);
             },
         )
     }
 
     /// Returns a word with the rest of its name.
-    fn word_with_suffix(&self, (at, span): (u32, u32)) -> &str {
+    fn word_with_rest_of_name(&self, (at, span): (u32, u32)) -> &str {
         let (_, _, end) = self.spans[span as usize];
         &self.names[at as usize..end as usize]
     }
 
     /// Returns the searchable stops of the timetable, without entrances and the platforms of stations: from index
     /// `skip` on, at most `limit`. Without words all stops in the order of their names, else the best matches first.
-    pub fn stop_page(
+    pub fn search_stops_page(
         &self,
         timetable: &Timetable,
         text: &str,
         skip: usize,
         limit: usize,
-    ) -> StopPage {
-        let words = query_words(text);
+    ) -> StopSearchPage {
+        let words = parse_query_words(text);
         if words.is_empty() {
             let stops = self.by_name.iter().skip(skip).take(limit);
             let stops = stops.map(|&span| self.spans[span as usize].0);
             let total = self.by_name.len();
-            return StopPage { stops: stops.collect(), total, corrected: None };
+            return StopSearchPage { stops: stops.collect(), total, corrected: None };
         }
         let find = |text: &str| {
-            let query = StopQuery { text: Some(text.to_owned()), ..StopQuery::default() };
-            self.find_stops(timetable, &query, usize::MAX)
+            let query =
+                StopSearchQuery { text: Some(text.to_owned()), ..StopSearchQuery::default() };
+            self.search_stops_with_ranks(timetable, &query, usize::MAX)
         };
         let (mut found, mut corrected) = (find(text), None);
         if found.is_empty() {
-            corrected = self.correct_words(&words).map(|words| words.join(" "));
+            corrected = self.correct_words_by_index(&words).map(|words| words.join(" "));
             found = corrected.as_deref().map(find).unwrap_or_default();
         }
         let stops = found.iter().skip(skip).take(limit).map(|&(_, stop, _)| stop);
-        StopPage { stops: stops.collect(), total: found.len(), corrected }
+        StopSearchPage { stops: stops.collect(), total: found.len(), corrected }
     }
 
-    /// Returns the first characters of the stops' names, in the order of [`StopIndex::stop_page`] without words, each
-    /// with the index of its first stop; all digits as `0`. Stops without trips are left out: they are last.
-    pub fn stop_initials(&self, timetable: &Timetable) -> Vec<(char, usize)> {
+    /// Returns the first characters of the stops' names, in the order of [`StopAndRouteSearchIndex::search_stops_page`]
+    /// without words, each with the index of its first stop; all digits as `0`. Stops without trips are left out: they
+    /// are last.
+    pub fn stop_name_initials(&self, timetable: &Timetable) -> Vec<(char, usize)> {
         let mut initials: Vec<(char, usize)> = Vec::new();
         for (at, &span) in self.by_name.iter().enumerate() {
-            if !has_trips(timetable, self.spans[span as usize].0) {
+            if !has_trips_at_stop(timetable, self.spans[span as usize].0) {
                 break;
             }
             let Some(first) = self.folded_name(span).chars().next() else { continue };
@@ -266,16 +281,16 @@ impl StopIndex {
         timetable: &Timetable,
         query: &RouteQuery,
     ) -> impl Iterator<Item = ((u8, usize), RouteIdx)> {
-        let routes = timetable.routes().zip(self.route_names());
+        let routes = timetable.routes().zip(self.folded_route_names());
         routes.filter_map(|(route, folded)| {
-            let rank = query.rank_route(folded, &fold_text(route.short_name), route.kind)?;
+            let rank = query.rank_route(folded, &fold_for_search(route.short_name), route.kind)?;
             Some(((rank, route.short_name.len()), route.idx))
         })
     }
 
     /// Returns the routes that a text names, the best matches first.
-    pub fn find_routes(&self, timetable: &Timetable, text: &str) -> Vec<RouteIdx> {
-        let words = query_words(text);
+    pub fn search_routes(&self, timetable: &Timetable, text: &str) -> Vec<RouteIdx> {
+        let words = parse_query_words(text);
         if words.is_empty() {
             return Vec::new();
         }
@@ -286,20 +301,20 @@ impl StopIndex {
     }
 
     /// Returns the folded names of the routes, in the order of their indexes.
-    pub fn route_names(&self) -> &[Box<str>] {
+    pub fn folded_route_names(&self) -> &[Box<str>] {
         &self.routes
     }
 
     /// Returns stops with their rank (smaller is better) and their distance.
-    pub fn find_stops(
+    pub fn search_stops_with_ranks(
         &self,
         timetable: &Timetable,
-        query: &StopQuery,
+        query: &StopSearchQuery,
         limit: usize,
     ) -> Vec<(f64, StopIdx, Option<f64>)> {
-        let words = query.text.as_deref().map(query_words);
+        let words = query.text.as_deref().map(parse_query_words);
         if let Some(point) = query.near {
-            return self.find_stops_near(timetable, query, words.as_deref(), point, limit);
+            return self.search_stops_near(timetable, query, words.as_deref(), point, limit);
         }
         let found: Vec<StopIdx> = match (&words, query.bbox) {
             (Some(words), _) => {
@@ -312,7 +327,11 @@ impl StopIndex {
             .into_iter()
             .filter(|&stop| is_in_box(timetable, stop, query.bbox))
             .map(|stop| {
-                (rank_stop(timetable, stop, words.as_deref().unwrap_or_default()), stop, None)
+                (
+                    rank_stop_by_name(timetable, stop, words.as_deref().unwrap_or_default()),
+                    stop,
+                    None,
+                )
             })
             .collect();
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -323,10 +342,10 @@ impl StopIndex {
 
     /// Returns stops with their rank and their distance from a point: those that match the words or a code, of equal
     /// matches the nearest first; without words all, the nearest first.
-    fn find_stops_near(
+    fn search_stops_near(
         &self,
         timetable: &Timetable,
-        query: &StopQuery,
+        query: &StopSearchQuery,
         words: Option<&[String]>,
         point: (f64, f64),
         limit: usize,
@@ -349,7 +368,7 @@ impl StopIndex {
             let stop_data = timetable.stop(stop);
             let meters = distance_meters(point, stop_data.lat.zip(stop_data.lon)?);
             let far = if meters > NEAR_METERS_MAX { RANK_FAR } else { 0.0 };
-            let rank = words.map_or(0.0, |words| far + rank_match(timetable, stop, words));
+            let rank = words.map_or(0.0, |words| far + rank_stop_match(timetable, stop, words));
             Some((rank, stop, Some(meters)))
         };
         let mut measured: Vec<_> = candidates.into_iter().filter_map(measure).collect();
@@ -366,18 +385,18 @@ impl StopIndex {
     /// Returns the stops that match each of `words`; the longest one is looked up, the others are compared.
     fn find_by_words<'a>(&'a self, words: &'a [String]) -> impl Iterator<Item = StopIdx> + 'a {
         let longest = words.iter().max_by_key(|word| word.len()).map_or("", String::as_str);
-        let first = self.words.partition_point(|&word| self.word_with_suffix(word) < longest);
+        let first = self.words.partition_point(|&word| self.word_with_rest_of_name(word) < longest);
         let candidates = if longest.is_empty() { &[] } else { &self.words[first..] };
         let mut spans: Vec<u32> = candidates
             .iter()
-            .take_while(|&&word| self.word_with_suffix(word).starts_with(longest))
+            .take_while(|&&word| self.word_with_rest_of_name(word).starts_with(longest))
             .map(|&(_, span)| span)
             .collect();
         spans.sort_unstable();
         spans.dedup();
         spans.into_iter().filter_map(move |span| {
             let (stop, start, end) = self.spans[span as usize];
-            has_words(&self.names[start as usize..end as usize], words).then_some(stop)
+            has_words_by_prefix(&self.names[start as usize..end as usize], words).then_some(stop)
         })
     }
 
@@ -395,20 +414,21 @@ impl StopIndex {
 }
 
 /// Returns the rank of a stop without a point: of equal matches, the shortest name comes first.
-fn rank_stop(timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
-    let length = if words.is_empty() { 0 } else { fold_text(timetable.stop(stop).name).len() };
-    rank_match(timetable, stop, words) + length.min(999) as f64
+fn rank_stop_by_name(timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
+    let length =
+        if words.is_empty() { 0 } else { fold_for_search(timetable.stop(stop).name).len() };
+    rank_stop_match(timetable, stop, words) + length.min(999) as f64
 }
 
 /// Returns the rank of a stop by its match: stops that a route serves come first, then the exact name, then names with
 /// all words of the query as whole words, then names that begin with the query, then stations.
-fn rank_match(timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
+fn rank_stop_match(timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
     let data = timetable.stop(stop);
     let kind = if data.location_type == 1 { 0.0 } else { RANK_NO_STATION };
     if words.is_empty() {
         return kind;
     }
-    let name = fold_text(data.name);
+    let name = fold_for_search(data.name);
     let begins = words.first().is_some_and(|word| name.starts_with(word.as_str()));
     let exact = name == words.join(" ");
     let group = match (exact, has_whole_words(&name, words), begins) {
@@ -418,11 +438,11 @@ fn rank_match(timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
         (_, false, true) => 6000.0,
         _ => 8000.0,
     };
-    group + kind + if has_trips(timetable, stop) { 0.0 } else { RANK_UNSERVED }
+    group + kind + if has_trips_at_stop(timetable, stop) { 0.0 } else { RANK_UNSERVED }
 }
 
 /// Returns true if trips call at a stop, or at a platform of a station.
-fn has_trips(timetable: &Timetable, stop: StopIdx) -> bool {
+fn has_trips_at_stop(timetable: &Timetable, stop: StopIdx) -> bool {
     let mut stops = timetable.stop_and_descendants(stop).into_iter();
     stops.any(|stop| !timetable.patterns_at_stop(stop).is_empty())
 }
@@ -430,7 +450,7 @@ fn has_trips(timetable: &Timetable, stop: StopIdx) -> bool {
 /// Returns the stops whose id or code equals the query. Stops on both sides of a street may share a code.
 fn find_by_code<'a>(
     timetable: &'a Timetable,
-    query: &'a StopQuery,
+    query: &'a StopSearchQuery,
 ) -> impl Iterator<Item = StopIdx> + 'a {
     let text = query.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
     let by_id = text.and_then(|text| timetable.find_stop(text));

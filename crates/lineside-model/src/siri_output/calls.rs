@@ -21,15 +21,16 @@ use lineside_formats::{
 use smol_str::SmolStr;
 
 use super::{
-    INACCURATE_SECONDS, ON_TIME_SECONDS, delay_between, terms, to_siri_time, untagged_text,
+    INACCURATE_SECONDS, ON_TIME_SECONDS, delay_seconds_between, terms, text_without_language,
+    to_siri_time,
 };
-use crate::trip_forecast::{ScheduledRun, event_time};
-use crate::trip_identity::nonempty_text;
+use crate::trip_forecast::{ScheduledRun, predicted_event_time};
+use crate::trip_identity::text_if_nonempty;
 
 mod order;
 
 pub(super) use order::{
-    clear_past_predictions, count_past_calls, enforce_time_order, have_rising_sequences,
+    adjust_decreasing_times, are_sequences_increasing, clear_past_predictions, count_past_calls,
 };
 
 /// Arrival and departure in Unix seconds.
@@ -41,7 +42,7 @@ pub(super) struct StopCallTimes {
 
 /// A call before it is encoded.
 #[derive(Clone, Debug)]
-pub(super) struct PlannedCall<'a> {
+pub(super) struct CallToEncode<'a> {
     /// The scheduled stop.
     pub(super) stop_id: Option<&'a str>,
     /// GTFS `stop_sequence`, if known.
@@ -51,7 +52,7 @@ pub(super) struct PlannedCall<'a> {
     is_aimed_as_expected: bool,
     pub(super) expected: StopCallTimes,
     /// Adjusted times of events without a prediction, so that the times of the journey never decrease. See
-    /// [`enforce_time_order`].
+    /// [`adjust_decreasing_times`].
     propagated: StopCallTimes,
     is_skipped: bool,
     /// True if the schedule contains the journey, but not this call.
@@ -63,67 +64,67 @@ pub(super) struct PlannedCall<'a> {
     update: Option<&'a StopTimeUpdate>,
 }
 
-impl PlannedCall<'_> {
+impl CallToEncode<'_> {
     /// Returns the time at which the vehicle completes the call, if predicted.
-    fn through_time(&self) -> Option<i64> {
+    fn expected_completion_time(&self) -> Option<i64> {
         self.expected.departure.or(self.expected.arrival)
     }
 
-    fn aimed_through_time(&self) -> Option<i64> {
+    fn aimed_completion_time(&self) -> Option<i64> {
         self.aimed.departure.or(self.aimed.arrival)
     }
 
     /// Returns the departure planned by a timetable or the feed, not one that only equals the expected departure.
-    pub(super) fn planned_departure(&self) -> Option<i64> {
+    pub(super) fn independent_aimed_departure(&self) -> Option<i64> {
         self.aimed.departure.filter(|_| !self.is_aimed_as_expected)
     }
 
     /// Returns the expected arrival, else the expected departure.
-    fn expected_arrival(&self) -> Option<i64> {
+    fn expected_arrival_or_departure(&self) -> Option<i64> {
         self.expected.arrival.or(self.expected.departure)
     }
 
     /// Returns the expected delay from this call on, in seconds.
     fn delay_seconds(&self) -> Option<i64> {
         let (expected, aimed) = (self.expected, self.aimed);
-        let departure = delay_between(expected.departure, aimed.departure);
-        departure.or_else(|| delay_between(expected.arrival, aimed.arrival)).map(i64::from)
+        let departure = delay_seconds_between(expected.departure, aimed.departure);
+        departure.or_else(|| delay_seconds_between(expected.arrival, aimed.arrival)).map(i64::from)
     }
 }
 
 /// Returns the calls of a scheduled run with the data of an update. Delays are propagated to later calls, never to
 /// earlier ones.
-pub(super) fn calls_of_run<'a>(
+pub(super) fn calls_of_scheduled_run<'a>(
     run: ScheduledRun<'a>,
     update: Option<&'a TripUpdate>,
-) -> Vec<PlannedCall<'a>> {
+) -> Vec<CallToEncode<'a>> {
     let mut call_updates =
-        update.into_iter().flat_map(|update| run.aligned_updates(update)).peekable();
+        update.into_iter().flat_map(|update| run.match_updates_to_calls(update)).peekable();
     let mut carried = update
         .filter(|update| update.stop_time_update.is_empty())
         .and_then(|update| update.delay.map(i64::from));
     let n = run.timetable.trip_stop_times(run.trip).len();
-    let calls = run.numbered_calls().map(|(at, call)| {
+    let calls = run.calls_with_indexes().map(|(at, call)| {
         let own = call_updates.next_if(|(number, _)| *number == at).map(|(_, own)| own);
         let aimed = StopCallTimes {
             arrival: run.scheduled_arrival(&call),
             departure: run.scheduled_departure(&call),
         };
-        let expected = expected_times(aimed, own, at + 1 == n, &mut carried);
-        build_planned_call(run.timetable, &call, aimed, expected, own)
+        let expected = compute_expected_times(aimed, own, at + 1 == n, &mut carried);
+        build_call_to_encode(run.timetable, &call, aimed, expected, own)
     });
     calls.collect()
 }
 
-fn build_planned_call<'a>(
+fn build_call_to_encode<'a>(
     timetable: &'a Timetable,
     call: &StopTime<'a>,
     aimed: StopCallTimes,
     expected: StopCallTimes,
     own: Option<&'a StopTimeUpdate>,
-) -> PlannedCall<'a> {
+) -> CallToEncode<'a> {
     let properties = own.and_then(|own| own.stop_time_properties.as_ref());
-    PlannedCall {
+    CallToEncode {
         stop_id: Some(timetable.stop(call.stop).id),
         sequence: Some(call.stop_sequence),
         aimed,
@@ -132,12 +133,12 @@ fn build_planned_call<'a>(
         propagated: StopCallTimes::default(),
         is_skipped: own.is_some_and(is_call_skipped),
         is_extra: false,
-        headsign: properties.and_then(|own| nonempty_text(&own.stop_headsign)).or(call.headsign),
-        is_boarding_denied: refuses_passengers(
+        headsign: properties.and_then(|own| text_if_nonempty(&own.stop_headsign)).or(call.headsign),
+        is_boarding_denied: is_boarding_or_alighting_denied(
             properties.and_then(|own| own.pickup_type),
             call.pickup,
         ),
-        is_alighting_denied: refuses_passengers(
+        is_alighting_denied: is_boarding_or_alighting_denied(
             properties.and_then(|own| own.drop_off_type),
             call.drop_off,
         ),
@@ -148,7 +149,7 @@ fn build_planned_call<'a>(
 /// GTFS: a `pickup_type` or `drop_off_type` that does not allow boarding or alighting.
 const NOT_AVAILABLE: u8 = 1;
 
-fn refuses_passengers(reported_type: Option<i32>, planned: u8) -> bool {
+fn is_boarding_or_alighting_denied(reported_type: Option<i32>, planned: u8) -> bool {
     match reported_type {
         Some(reported_type) => reported_type == DropOffPickupType::None as i32,
         None => planned == NOT_AVAILABLE,
@@ -156,7 +157,7 @@ fn refuses_passengers(reported_type: Option<i32>, planned: u8) -> bool {
 }
 
 /// Returns the expected times of a call, and updates the delay that is propagated from it.
-fn expected_times(
+fn compute_expected_times(
     aimed: StopCallTimes,
     own: Option<&StopTimeUpdate>,
     is_last: bool,
@@ -177,15 +178,15 @@ fn expected_times(
         _ => {}
     }
     let time = |event: &Option<StopTimeEvent>, aimed| {
-        event.as_ref().and_then(|event| event_time(event, aimed))
+        event.as_ref().and_then(|event| predicted_event_time(event, aimed))
     };
     let expected = StopCallTimes {
         arrival: time(&own.arrival, aimed.arrival),
         departure: time(&own.departure, aimed.departure),
     };
     let delays = StopCallTimes {
-        arrival: delay_between(expected.arrival, aimed.arrival).map(i64::from),
-        departure: delay_between(expected.departure, aimed.departure).map(i64::from),
+        arrival: delay_seconds_between(expected.arrival, aimed.arrival).map(i64::from),
+        departure: delay_seconds_between(expected.departure, aimed.departure).map(i64::from),
     };
     // Some producers give only a departure for the last call.
     let at_end = if is_last { delays.departure } else { None };
@@ -206,7 +207,10 @@ fn is_call_skipped(own: &StopTimeUpdate) -> bool {
 
 /// Returns the calls of a journey that only its update knows. If `is_added`, a missing aimed time is set to the
 /// expected one: the journey has no other plan, and SIRI consumers need an aimed time.
-pub(super) fn calls_of_update(update: &TripUpdate, is_added: bool) -> Vec<PlannedCall<'_>> {
+pub(super) fn calls_of_unscheduled_update(
+    update: &TripUpdate,
+    is_added: bool,
+) -> Vec<CallToEncode<'_>> {
     let calls = update.stop_time_update.iter().map(|own| {
         let planned = |event: &Option<StopTimeEvent>| {
             let event = event.as_ref()?;
@@ -222,11 +226,11 @@ pub(super) fn calls_of_update(update: &TripUpdate, is_added: bool) -> Vec<Planne
             StopCallTimes { arrival: aimed(&own.arrival), departure: aimed(&own.departure) };
         let is_known = !is_call_skipped(own);
         let expected = |event: &Option<StopTimeEvent>, aimed| {
-            event.as_ref().filter(|_| is_known).and_then(|event| event_time(event, aimed))
+            event.as_ref().filter(|_| is_known).and_then(|event| predicted_event_time(event, aimed))
         };
         let properties = own.stop_time_properties.as_ref();
-        PlannedCall {
-            stop_id: nonempty_text(&own.stop_id),
+        CallToEncode {
+            stop_id: text_if_nonempty(&own.stop_id),
             sequence: own.stop_sequence,
             aimed,
             is_aimed_as_expected,
@@ -237,9 +241,12 @@ pub(super) fn calls_of_update(update: &TripUpdate, is_added: bool) -> Vec<Planne
             propagated: StopCallTimes::default(),
             is_skipped: is_call_skipped(own),
             is_extra: false,
-            headsign: properties.and_then(|own| nonempty_text(&own.stop_headsign)),
-            is_boarding_denied: refuses_passengers(properties.and_then(|own| own.pickup_type), 0),
-            is_alighting_denied: refuses_passengers(
+            headsign: properties.and_then(|own| text_if_nonempty(&own.stop_headsign)),
+            is_boarding_denied: is_boarding_or_alighting_denied(
+                properties.and_then(|own| own.pickup_type),
+                0,
+            ),
+            is_alighting_denied: is_boarding_or_alighting_denied(
                 properties.and_then(|own| own.drop_off_type),
                 0,
             ),
@@ -252,13 +259,15 @@ pub(super) fn calls_of_update(update: &TripUpdate, is_added: bool) -> Vec<Planne
 /// Merges the calls of a modified journey with the scheduled ones: calls that are not in the schedule become extra, and
 /// missing scheduled calls are added as skipped. Past calls, at `at` in Unix seconds, before the first reported one are
 /// left out: they may have been served, and producers drop past calls.
-pub(super) fn merge_with_plan<'a>(
+pub(super) fn merge_with_scheduled_calls<'a>(
     run: ScheduledRun<'a>,
-    reported: Vec<PlannedCall<'a>>,
+    reported: Vec<CallToEncode<'a>>,
     at: i64,
-) -> Vec<PlannedCall<'a>> {
-    let plan: Vec<StopTime<'a>> = run.numbered_calls().map(|(_, call)| call).collect();
-    let Some(positions) = align_with_plan(run.timetable, &plan, &reported) else { return reported };
+) -> Vec<CallToEncode<'a>> {
+    let plan: Vec<StopTime<'a>> = run.calls_with_indexes().map(|(_, call)| call).collect();
+    let Some(positions) = match_calls_to_schedule(run.timetable, &plan, &reported) else {
+        return reported;
+    };
     let left_out = |range: Range<usize>| {
         let calls = plan.get(range).unwrap_or_default().iter();
         calls.map(move |call| {
@@ -267,12 +276,13 @@ pub(super) fn merge_with_plan<'a>(
                 departure: run.scheduled_departure(call),
             };
             let call =
-                build_planned_call(run.timetable, call, aimed, StopCallTimes::default(), None);
-            PlannedCall { is_skipped: true, ..call }
+                build_call_to_encode(run.timetable, call, aimed, StopCallTimes::default(), None);
+            CallToEncode { is_skipped: true, ..call }
         })
     };
-    let is_past = |call: &PlannedCall<'_>| call.aimed_through_time().is_some_and(|time| time < at);
-    let mut calls: Vec<PlannedCall<'a>> = Vec::with_capacity(reported.len());
+    let is_past =
+        |call: &CallToEncode<'_>| call.aimed_completion_time().is_some_and(|time| time < at);
+    let mut calls: Vec<CallToEncode<'a>> = Vec::with_capacity(reported.len());
     let mut next = 0;
     for (call, position) in reported.into_iter().zip(positions) {
         if let Some(position) = position {
@@ -280,7 +290,7 @@ pub(super) fn merge_with_plan<'a>(
             calls.extend(before.filter(|call| next > 0 || !is_past(call)));
             next = position + 1;
         }
-        calls.push(PlannedCall { is_extra: position.is_none(), ..call });
+        calls.push(CallToEncode { is_extra: position.is_none(), ..call });
     }
     calls.extend(left_out(next..plan.len()).filter(|call| next > 0 || !is_past(call)));
     calls
@@ -291,17 +301,17 @@ const COMPARED_MAX: usize = 100_000;
 
 /// Returns the index of the scheduled call for each reported one, for as many as possible; calls at different platforms
 /// of a station are equal. Takes time and memory for each pair.
-fn align_with_plan(
+fn match_calls_to_schedule(
     timetable: &Timetable,
     plan: &[StopTime<'_>],
-    reported: &[PlannedCall<'_>],
+    reported: &[CallToEncode<'_>],
 ) -> Option<Vec<Option<usize>>> {
     if plan.len().saturating_mul(reported.len()) > COMPARED_MAX {
         return None;
     }
     let station_of = |stop: StopIdx| timetable.stop(stop).parent.unwrap_or(stop);
     let planned: Vec<StopIdx> = plan.iter().map(|call| station_of(call.stop)).collect();
-    let find = |call: &PlannedCall<'_>| timetable.find_stop(call.stop_id?).map(station_of);
+    let find = |call: &CallToEncode<'_>| timetable.find_stop(call.stop_id?).map(station_of);
     let reported: Vec<Option<StopIdx>> = reported.iter().map(find).collect();
     // For each reported call, and after the last one: the number of equal calls from there on, by scheduled call.
     let mut rest = vec![vec![0_usize; planned.len() + 1]];
@@ -352,40 +362,41 @@ impl CallEncoder<'_> {
     /// Encodes the call at `index` as past or future.
     pub(super) fn encode_call(
         &self,
-        calls: &[PlannedCall<'_>],
+        calls: &[CallToEncode<'_>],
         index: usize,
         is_past: bool,
     ) -> SiriCall {
         let planned = &calls[index];
-        let (is_first, is_last) = self.find_ends(calls, index);
+        let (is_first, is_last) = self.detect_first_and_last_call(calls, index);
         let visits = calls[..=index].iter().filter(|call| call.stop_id == planned.stop_id).count();
         let number = |n: usize| u32::try_from(n).ok();
-        let assigned = assigned_stop(planned).filter(|assigned| Some(*assigned) != planned.stop_id);
+        let assigned =
+            assigned_stop_id(planned).filter(|assigned| Some(*assigned) != planned.stop_id);
         let stop_id = assigned.or(planned.stop_id);
         let stop = stop_id.and_then(|id| {
             let timetable = self.timetable?;
             Some(timetable.stop(timetable.find_stop(id)?))
         });
         let is_cancelled = self.is_cancelled || planned.is_skipped;
-        let is_end = !is_cancelled && is_before_skipped_tail(calls, index);
+        let is_end = !is_cancelled && is_last_before_skipped(calls, index);
         let mut call = SiriCall {
             stop_point_ref: stop_id.map(SmolStr::new),
             visit_number: number(visits),
             order: planned.sequence.filter(|_| self.is_numbered).or_else(|| number(index + 1)),
-            stop_point_names: untagged_text(stop.map(|stop| stop.name)),
+            stop_point_names: text_without_language(stop.map(|stop| stop.name)),
             extra_call: planned.is_extra.then_some(true),
             cancellation: is_cancelled.then_some(true),
-            prediction_inaccurate: is_inaccurate(planned).then_some(true),
+            prediction_inaccurate: has_large_uncertainty(planned).then_some(true),
             occupancy: planned
                 .update
                 .and_then(|own| own.departure_occupancy_status.map(|_| own))
                 .and_then(|own| terms::map_occupancy(own.departure_occupancy_status())),
-            destination_displays: untagged_text(planned.headsign.or(self.headsign)),
+            destination_displays: text_without_language(planned.headsign.or(self.headsign)),
             ..SiriCall::default()
         };
         // The platform name in the update takes precedence over that of the scheduled stop.
-        let platform = assigned_platform(planned).or(stop.and_then(|stop| stop.platform_code));
-        let platform = untagged_text(platform);
+        let platform = assigned_platform_name(planned).or(stop.and_then(|stop| stop.platform_code));
+        let platform = text_without_language(platform);
         let assignment = assigned.map(|assigned| StopAssignment {
             aimed_quay_ref: planned.stop_id.map(SmolStr::new),
             expected_quay_ref: Some(SmolStr::new(assigned)),
@@ -399,7 +410,7 @@ impl CallEncoder<'_> {
         if !is_last {
             self.put_departure(&mut call, planned, is_cancelled, is_past);
             if is_end {
-                cancel_departure(&mut call);
+                mark_departure_cancelled(&mut call);
             }
             // In past calls the schema has these elsewhere, where no consumer needs them.
             if !is_past {
@@ -411,8 +422,8 @@ impl CallEncoder<'_> {
     }
 
     /// Returns true if the journey begins with the call, which has no arrival, and true if it ends there.
-    fn find_ends(&self, calls: &[PlannedCall<'_>], index: usize) -> (bool, bool) {
-        let PlannedCall { aimed, expected, .. } = &calls[index];
+    fn detect_first_and_last_call(&self, calls: &[CallToEncode<'_>], index: usize) -> (bool, bool) {
+        let CallToEncode { aimed, expected, .. } = &calls[index];
         let arrives = aimed.arrival.or(expected.arrival).is_some();
         let departs = aimed.departure.or(expected.departure).is_some();
         let is_only = calls.len() == 1;
@@ -425,21 +436,21 @@ impl CallEncoder<'_> {
     fn put_arrival(
         &self,
         call: &mut SiriCall,
-        planned: &PlannedCall<'_>,
+        planned: &CallToEncode<'_>,
         is_cancelled: bool,
         is_past: bool,
     ) {
         let (aimed, expected) = (planned.aimed.arrival, planned.expected.arrival);
         let expected = expected.filter(|_| !is_cancelled);
         call.aimed_arrival_time = aimed.and_then(to_siri_time);
-        call.expected_arrival_time = self.format_carried(planned.propagated.arrival);
+        call.expected_arrival_time = self.format_propagated_time(planned.propagated.arrival);
         let time_field = match is_past {
             true => &mut call.actual_arrival_time,
             false => &mut call.expected_arrival_time,
         };
         *time_field = expected.and_then(to_siri_time).or(*time_field);
         let is_past_or_due = is_past || expected.is_some_and(|expected| expected < self.at);
-        call.arrival_status = match call_status(aimed, expected, is_cancelled) {
+        call.arrival_status = match call_time_status(aimed, expected, is_cancelled) {
             // Nobody reports the times of past calls.
             Some(CallStatus::NoReport) if is_past => None,
             status @ Some(CallStatus::Cancelled | CallStatus::NoReport) => status,
@@ -453,20 +464,20 @@ impl CallEncoder<'_> {
     fn put_departure(
         &self,
         call: &mut SiriCall,
-        planned: &PlannedCall<'_>,
+        planned: &CallToEncode<'_>,
         is_cancelled: bool,
         is_past: bool,
     ) {
         let (aimed, expected) = (planned.aimed.departure, planned.expected.departure);
         let expected = expected.filter(|_| !is_cancelled);
         call.aimed_departure_time = aimed.and_then(to_siri_time);
-        call.expected_departure_time = self.format_carried(planned.propagated.departure);
+        call.expected_departure_time = self.format_propagated_time(planned.propagated.departure);
         let time_field = match is_past {
             true => &mut call.actual_departure_time,
             false => &mut call.expected_departure_time,
         };
         *time_field = expected.and_then(to_siri_time).or(*time_field);
-        call.departure_status = match call_status(aimed, expected, is_cancelled) {
+        call.departure_status = match call_time_status(aimed, expected, is_cancelled) {
             Some(CallStatus::NoReport) if is_past => None,
             status @ Some(CallStatus::Cancelled | CallStatus::NoReport) => status,
             _ if is_past => Some(CallStatus::Departed),
@@ -477,20 +488,20 @@ impl CallEncoder<'_> {
     }
 
     /// Formats an adjusted time; a journey that does not run has none.
-    fn format_carried(&self, time: Option<i64>) -> Option<SiriTime> {
+    fn format_propagated_time(&self, time: Option<i64>) -> Option<SiriTime> {
         time.filter(|_| !self.is_cancelled).and_then(to_siri_time)
     }
 }
 
 /// Returns true if a call is served and all later calls are skipped, so that the vehicle ends there.
-fn is_before_skipped_tail(calls: &[PlannedCall<'_>], index: usize) -> bool {
+fn is_last_before_skipped(calls: &[CallToEncode<'_>], index: usize) -> bool {
     let after = calls.get(index + 1..).unwrap_or_default();
     !calls[index].is_skipped && !after.is_empty() && after.iter().all(|call| call.is_skipped)
 }
 
 /// Marks the departure of the call where a shortened journey ends as cancelled. Its time stays as an expected one, as
 /// in the examples of the Nordic profile: consumers compare it with neighbouring times.
-fn cancel_departure(call: &mut SiriCall) {
+fn mark_departure_cancelled(call: &mut SiriCall) {
     let time = call.actual_departure_time.take();
     call.expected_departure_time = call.expected_departure_time.or(time);
     call.departure_status = Some(CallStatus::Cancelled);
@@ -498,24 +509,24 @@ fn cancel_departure(call: &mut SiriCall) {
 }
 
 /// Returns the stop that an update assigns to a call instead of the scheduled one.
-fn assigned_stop<'a>(planned: &PlannedCall<'a>) -> Option<&'a str> {
+fn assigned_stop_id<'a>(planned: &CallToEncode<'a>) -> Option<&'a str> {
     let properties: &StopTimeProperties = planned.update?.stop_time_properties.as_ref()?;
-    nonempty_text(&properties.assigned_stop_id)
+    text_if_nonempty(&properties.assigned_stop_id)
 }
 
 /// Returns the platform that an update names for a call.
-fn assigned_platform<'a>(planned: &PlannedCall<'a>) -> Option<&'a str> {
+fn assigned_platform_name<'a>(planned: &CallToEncode<'a>) -> Option<&'a str> {
     let properties: &StopTimeProperties = planned.update?.stop_time_properties.as_ref()?;
-    nonempty_text(&properties.platform)
+    text_if_nonempty(&properties.platform)
 }
 
-fn is_inaccurate(planned: &PlannedCall<'_>) -> bool {
+fn has_large_uncertainty(planned: &CallToEncode<'_>) -> bool {
     let events = planned.update.into_iter().flat_map(|own| [&own.arrival, &own.departure]);
     events.flatten().any(|event| event.uncertainty.is_some_and(|it| it >= INACCURATE_SECONDS))
 }
 
 /// Returns the status of a call's time: "no report" without an expected time, and `None` without an aimed time.
-fn call_status(
+fn call_time_status(
     aimed: Option<i64>,
     expected: Option<i64>,
     is_cancelled: bool,
@@ -526,7 +537,7 @@ fn call_status(
     if expected.is_none() {
         return Some(CallStatus::NoReport);
     }
-    Some(match i64::from(delay_between(expected, aimed)?) {
+    Some(match i64::from(delay_seconds_between(expected, aimed)?) {
         ON_TIME_SECONDS.. => CallStatus::Delayed,
         ..=EARLY_SECONDS => CallStatus::Early,
         _ => CallStatus::OnTime,

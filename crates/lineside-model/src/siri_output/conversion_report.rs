@@ -19,8 +19,10 @@ use lineside_formats::{
     },
 };
 
-use super::{calls::have_rising_sequences, data_frame_ref, journeys::is_first_number, terms};
-use crate::trip_identity::{is_extra_trip, nonempty_text};
+use super::{
+    calls::are_sequences_increasing, data_frame_ref, journeys::is_first_stop_sequence, terms,
+};
+use crate::trip_identity::{is_extra_trip, text_if_nonempty};
 
 const NO_ELEMENT: &str = "SIRI has no element for it";
 const NO_TERM: &str = "SIRI has no equivalent value";
@@ -30,9 +32,9 @@ const NO_STOP: &str = "it has no stop, and there is no schedule to find the stop
 const NO_TIME: &str = "there is no schedule to add the delay to";
 const CLOSER: &str = "the other fields of the selector are more specific";
 
-/// Counts the fields of a message that are dropped when its records become [`SiriElements`](super::SiriElements).
-/// Without a schedule, references into one are dropped too.
-pub fn conversion_report(message: &FeedMessage, has_schedule: bool) -> ConversionReport {
+/// Counts the fields of a message that are dropped when its records become
+/// [`EncodedSiriElements`](super::SiriElements). Without a schedule, references into one are dropped too.
+pub fn report_fields_without_siri(message: &FeedMessage, has_schedule: bool) -> ConversionReport {
     let mut losses = ConversionReport::new();
     let FeedMessage { header, entity } = message;
     // The version is of the other format.
@@ -45,12 +47,12 @@ pub fn conversion_report(message: &FeedMessage, has_schedule: bool) -> Conversio
     for entity in entity {
         let mut counter =
             DropCounter { id: Some(&entity.id), has_schedule, conversion_report: &mut losses };
-        counter.check_entity(entity);
+        counter.count_dropped_in_entity(entity);
     }
     losses
 }
 
-fn has_time(event: &Option<StopTimeEvent>) -> bool {
+fn has_event_time(event: &Option<StopTimeEvent>) -> bool {
     event.as_ref().is_some_and(|event| event.time.or(event.scheduled_time).is_some())
 }
 
@@ -58,7 +60,7 @@ fn has_time(event: &Option<StopTimeEvent>) -> bool {
 fn lacks_first_calls(update: &TripUpdate) -> bool {
     let mut sequences = update.stop_time_update.iter().map(|call| call.stop_sequence);
     let first = sequences.next().flatten().filter(|_| is_extra_trip(&update.trip));
-    first.is_some_and(|first| !is_first_number(first, sequences.next().flatten()))
+    first.is_some_and(|first| !is_first_stop_sequence(first, sequences.next().flatten()))
 }
 
 /// Counts the dropped fields of one entity.
@@ -75,7 +77,7 @@ impl DropCounter<'_, '_> {
         }
     }
 
-    fn check_entity(&mut self, entity: &FeedEntity) {
+    fn count_dropped_in_entity(&mut self, entity: &FeedEntity) {
         // Deletions are counted where the existing records are known. The id only distinguishes entities.
         let FeedEntity {
             id: _,
@@ -91,22 +93,22 @@ impl DropCounter<'_, '_> {
         self.record_if_dropped("stop", NO_ELEMENT, stop.is_some());
         self.record_if_dropped("trip_modifications", NO_ELEMENT, trip_modifications.is_some());
         if let Some(update) = trip_update {
-            self.check_update(update);
+            self.count_dropped_in_trip_update(update);
         }
         if let Some(vehicle) = vehicle {
-            self.check_vehicle(vehicle);
+            self.count_dropped_in_vehicle(vehicle);
         }
         if let Some(alert) = alert {
-            self.check_alert(alert);
+            self.count_dropped_in_alert(alert);
         }
     }
 
-    fn check_update(&mut self, update: &TripUpdate) {
+    fn count_dropped_in_trip_update(&mut self, update: &TripUpdate) {
         let TripUpdate { trip, stop_time_update, vehicle, timestamp: _, delay, trip_properties } =
             update;
-        self.check_trip(trip, true);
+        self.count_dropped_in_trip(trip, true);
         if let Some(vehicle) = vehicle {
-            self.check_descriptor(vehicle);
+            self.count_dropped_in_vehicle_descriptor(vehicle);
         }
         let has_calls = !stop_time_update.is_empty();
         let why = if has_calls { "its calls contain the delays" } else { NO_TIME };
@@ -124,23 +126,24 @@ impl DropCounter<'_, '_> {
             self.record_if_dropped("shape_id", NO_ELEMENT, shape_id.is_some());
         }
         let is_numbered =
-            have_rising_sequences(stop_time_update.iter().map(|call| call.stop_sequence));
+            are_sequences_increasing(stop_time_update.iter().map(|call| call.stop_sequence));
         let is_cut = lacks_first_calls(update);
         let n = stop_time_update.len();
         for (at, call) in stop_time_update.iter().enumerate() {
-            let (arrives, departs) = (has_time(&call.arrival), has_time(&call.departure));
+            let (arrives, departs) =
+                (has_event_time(&call.arrival), has_event_time(&call.departure));
             let begins = at == 0 && n > 1 && !is_cut && departs;
             let ends = at + 1 == n && (n > 1 || is_cut) && arrives;
             if !self.has_schedule {
                 self.record_if_dropped("arrival", ENDS, arrives && begins);
                 self.record_if_dropped("departure", ENDS, departs && ends);
             }
-            self.check_call(call, is_numbered);
+            self.count_dropped_in_call(call, is_numbered);
         }
     }
 
     /// Counts the dropped fields of a trip, either of a journey with its calls or of a reference.
-    fn check_trip(&mut self, trip: &TripDescriptor, is_journey: bool) {
+    fn count_dropped_in_trip(&mut self, trip: &TripDescriptor, is_journey: bool) {
         use trip_descriptor::ScheduleRelationship::{Scheduled, Unscheduled};
         let TripDescriptor {
             trip_id: _,
@@ -155,9 +158,10 @@ impl DropCounter<'_, '_> {
         self.record_if_dropped("start_time", "there is no schedule to find the run", {
             start_time.is_some() && !self.has_schedule
         });
-        let is_odd = nonempty_text(start_date).is_some_and(|it| data_frame_ref(it).is_none());
+        let is_odd = text_if_nonempty(start_date).is_some_and(|it| data_frame_ref(it).is_none());
         self.record_if_dropped("start_date", "it is not a date", is_odd);
-        let dayless = nonempty_text(start_date).is_some() && nonempty_text(&trip.trip_id).is_none();
+        let dayless =
+            text_if_nonempty(start_date).is_some() && text_if_nonempty(&trip.trip_id).is_none();
         self.record_if_dropped("start_date", "it has a date but no trip", dayless && !is_odd);
         let relationship = schedule_relationship.filter(|it| *it != Scheduled as i32);
         let is_lost = relationship == Some(Unscheduled as i32);
@@ -172,7 +176,7 @@ impl DropCounter<'_, '_> {
         );
     }
 
-    fn check_descriptor(&mut self, vehicle: &VehicleDescriptor) {
+    fn count_dropped_in_vehicle_descriptor(&mut self, vehicle: &VehicleDescriptor) {
         let VehicleDescriptor { id: _, label, license_plate, wheelchair_accessible } = vehicle;
         self.record_if_dropped("label", NO_ELEMENT, label.is_some());
         self.record_if_dropped("license_plate", NO_ELEMENT, license_plate.is_some());
@@ -185,7 +189,7 @@ impl DropCounter<'_, '_> {
 
     /// Counts the dropped fields of a call. Without a schedule, `Order` is written only if the numbers of all calls
     /// increase.
-    fn check_call(&mut self, call: &StopTimeUpdate, is_numbered: bool) {
+    fn count_dropped_in_call(&mut self, call: &StopTimeUpdate, is_numbered: bool) {
         let StopTimeUpdate {
             stop_sequence,
             arrival,
@@ -196,13 +200,13 @@ impl DropCounter<'_, '_> {
             departure_occupancy_status,
         } = call;
         let is_alone = !self.has_schedule;
-        if is_alone && nonempty_text(stop_id).is_none() {
+        if is_alone && text_if_nonempty(stop_id).is_none() {
             return self.record_if_dropped("stop_time_update", NO_STOP, true);
         }
         let is_lost = stop_sequence.is_some() && is_alone && !is_numbered;
         self.record_if_dropped("stop_sequence", "SIRI numbers calls from 1", is_lost);
         for event in [arrival, departure].into_iter().flatten() {
-            self.check_event(event);
+            self.count_dropped_in_event(event);
         }
         let is_lost = *schedule_relationship == Some(ScheduleRelationship::Unscheduled as i32);
         self.record_if_dropped("schedule_relationship", NO_TERM, is_lost);
@@ -232,7 +236,7 @@ impl DropCounter<'_, '_> {
         self.record_if_dropped("drop_off_type", NO_TERM, is_lost(*drop_off_type));
     }
 
-    fn check_event(&mut self, event: &StopTimeEvent) {
+    fn count_dropped_in_event(&mut self, event: &StopTimeEvent) {
         let StopTimeEvent { delay, time, uncertainty, scheduled_time } = event;
         let is_unknown = time.is_none() && scheduled_time.is_none() && !self.has_schedule;
         self.record_if_dropped("delay", NO_TIME, delay.is_some() && is_unknown);
@@ -251,7 +255,7 @@ impl DropCounter<'_, '_> {
         );
     }
 
-    fn check_vehicle(&mut self, vehicle: &VehiclePosition) {
+    fn count_dropped_in_vehicle(&mut self, vehicle: &VehiclePosition) {
         let VehiclePosition {
             trip,
             position,
@@ -266,7 +270,7 @@ impl DropCounter<'_, '_> {
             multi_carriage_details,
         } = vehicle;
         if let Some(trip) = trip {
-            self.check_trip(trip, false);
+            self.count_dropped_in_trip(trip, false);
         }
         if let Some(Position { latitude: _, longitude: _, bearing: _, odometer, speed }) = position
         {
@@ -282,7 +286,7 @@ impl DropCounter<'_, '_> {
             NO_STOP,
             current_stop_sequence.is_some() && is_alone,
         );
-        let is_nowhere = nonempty_text(stop_id).is_none() && is_alone;
+        let is_nowhere = text_if_nonempty(stop_id).is_none() && is_alone;
         self.record_if_dropped(
             "current_status",
             "it has no stop",
@@ -300,7 +304,7 @@ impl DropCounter<'_, '_> {
             matches!(degree, Some(SevereCongestion | StopAndGo | UnknownCongestionLevel))
         });
         if let Some(descriptor) = descriptor {
-            self.check_descriptor(descriptor);
+            self.count_dropped_in_vehicle_descriptor(descriptor);
         }
         let nothing = OccupancyStatus::NoDataAvailable as i32;
         self.record_if_dropped("occupancy_status", NO_TERM, *occupancy_status == Some(nothing));
@@ -312,7 +316,7 @@ impl DropCounter<'_, '_> {
         );
     }
 
-    fn check_alert(&mut self, alert: &Alert) {
+    fn count_dropped_in_alert(&mut self, alert: &Alert) {
         let Alert {
             active_period: _,
             informed_entity,
@@ -329,7 +333,8 @@ impl DropCounter<'_, '_> {
             cause_detail: _,
             effect_detail: _,
         } = alert;
-        let has_no_term = effect.is_some() && terms::map_condition(alert.effect()).is_none();
+        let has_no_term =
+            effect.is_some() && terms::map_effect_to_condition(alert.effect()).is_none();
         self.record_if_dropped(
             "effect",
             NO_TERM,
@@ -343,22 +348,22 @@ impl DropCounter<'_, '_> {
             NOT_TRANSLATED,
             image_alternative_text.is_some(),
         );
-        informed_entity.iter().for_each(|selector| self.check_selector(selector));
+        informed_entity.iter().for_each(|selector| self.count_dropped_in_selector(selector));
     }
 
     /// Counts the dropped fields of a selector: SIRI keeps the most specific reference, and others only if it allows
     /// them with that one.
-    fn check_selector(&mut self, selector: &EntitySelector) {
+    fn count_dropped_in_selector(&mut self, selector: &EntitySelector) {
         let EntitySelector { agency_id, route_id, route_type, trip, stop_id, direction_id } =
             selector;
         let trip_descriptor = trip.as_ref();
-        let is_trip = trip_descriptor.is_some_and(|trip| nonempty_text(&trip.trip_id).is_some());
-        let trip_route = trip_descriptor.and_then(|trip| nonempty_text(&trip.route_id));
-        let is_route = !is_trip && nonempty_text(route_id).or(trip_route).is_some();
-        let is_stop = !is_trip && !is_route && nonempty_text(stop_id).is_some();
+        let is_trip = trip_descriptor.is_some_and(|trip| text_if_nonempty(&trip.trip_id).is_some());
+        let trip_route = trip_descriptor.and_then(|trip| text_if_nonempty(&trip.route_id));
+        let is_route = !is_trip && text_if_nonempty(route_id).or(trip_route).is_some();
+        let is_stop = !is_trip && !is_route && text_if_nonempty(stop_id).is_some();
         let is_type = !is_trip && !is_route && !is_stop && route_type.is_some();
         if let Some(trip) = trip_descriptor {
-            self.check_trip(trip, false);
+            self.count_dropped_in_trip(trip, false);
             let is_lost = is_trip && trip.direction_id.is_some();
             self.record_if_dropped("direction_id", CLOSER, is_lost);
             self.record_if_dropped(
@@ -370,7 +375,7 @@ impl DropCounter<'_, '_> {
         self.record_if_dropped(
             "agency_id",
             CLOSER,
-            nonempty_text(agency_id).is_some() && (is_trip || is_stop),
+            text_if_nonempty(agency_id).is_some() && (is_trip || is_stop),
         );
         self.record_if_dropped("route_type", CLOSER, route_type.is_some() && !is_type);
         let kind =

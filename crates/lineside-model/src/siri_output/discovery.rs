@@ -9,11 +9,11 @@ use lineside_formats::{
 };
 use smol_str::{SmolStr, format_smolstr};
 
-use super::{RecordFilter, journeys::route_operator, untagged_text};
+use super::{RecordFilter, journeys::route_agency_id, text_without_language};
 use crate::network_state::NetworkState;
 
 /// Returns the lines of a network's schedule; none without a schedule.
-pub fn list_lines<'a>(
+pub fn list_annotated_lines<'a>(
     state: &'a NetworkState,
     filter: &'a RecordFilter,
 ) -> impl Iterator<Item = AnnotatedLineRef> + 'a {
@@ -21,7 +21,7 @@ pub fn list_lines<'a>(
     timetable.filter(|_| filter.matches_network(state)).into_iter().flat_map(move |timetable| {
         let routes = timetable.routes().filter(move |route| {
             filter.matches_line(state, [route.id])
-                && filter.matches_operator(state, route_operator(timetable, *route))
+                && filter.matches_operator(state, route_agency_id(timetable, *route))
         });
         let is_monitored = has_realtime_feed(state);
         routes.map(move |route| {
@@ -40,7 +40,7 @@ pub fn list_lines<'a>(
 
 /// Returns the name, which the schema requires, or the id without one.
 fn name_or_id(name: &str, id: &str) -> Vec<LanguageText> {
-    untagged_text(Some(if name.is_empty() { id } else { name }))
+    text_without_language(Some(if name.is_empty() { id } else { name }))
 }
 
 /// Returns the destinations and directions of trips, each once.
@@ -85,7 +85,7 @@ fn list_destinations(
 const LOCATION_TYPES: std::ops::RangeInclusive<u8> = 0..=1;
 
 /// Returns the stops and stations with calls of a network's schedule; none without a schedule.
-pub fn list_stop_points<'a>(
+pub fn list_annotated_stop_points<'a>(
     state: &'a NetworkState,
     filter: &'a RecordFilter,
 ) -> impl Iterator<Item = AnnotatedStopPointRef> + 'a {
@@ -94,10 +94,10 @@ pub fn list_stop_points<'a>(
         let stops = timetable.stops().filter(|stop| LOCATION_TYPES.contains(&stop.location_type));
         let is_monitored = has_realtime_feed(state);
         stops.filter_map(move |stop| {
-            let lines = list_lines_at_stop(timetable, &stop);
+            let lines = list_line_ids_at_stop(timetable, &stop);
             let operators = || {
                 let routes = lines.iter().filter_map(|line| timetable.find_route(line));
-                routes.map(|route| route_operator(timetable, timetable.route(route)))
+                routes.map(|route| route_agency_id(timetable, timetable.route(route)))
             };
             let is_matching_line = filter.matches_line(state, lines.iter().copied())
                 && (filter.operators.is_empty()
@@ -105,7 +105,7 @@ pub fn list_stop_points<'a>(
             is_matching_line.then(|| AnnotatedStopPointRef {
                 stop_point_ref: Some(SmolStr::new(stop.id)),
                 monitored: Some(is_monitored),
-                stop_names: untagged_text(Some(stop.name)),
+                stop_names: text_without_language(Some(stop.name)),
                 stop_area_ref: stop.parent.map(|parent| SmolStr::new(timetable.stop(parent).id)),
                 lines: lines.iter().map(SmolStr::new).collect(),
                 location: stop.lat.zip(stop.lon).map(|(latitude, longitude)| Location {
@@ -120,7 +120,7 @@ pub fn list_stop_points<'a>(
 }
 
 /// Returns the lines that call at a stop or at any stop of a station.
-fn list_lines_at_stop<'t>(timetable: &'t Timetable, stop: &Stop<'_>) -> Vec<&'t str> {
+fn list_line_ids_at_stop<'t>(timetable: &'t Timetable, stop: &Stop<'_>) -> Vec<&'t str> {
     let stops = timetable.stop_and_descendants(stop.idx);
     let routes = stops.into_iter().flat_map(|stop| timetable.routes_at_stop(stop));
     let mut lines: Vec<&str> = routes.map(|route| timetable.route(route).id).collect();

@@ -7,15 +7,15 @@ use lineside_formats::gtfs::Timetable;
 use smol_str::SmolStr;
 
 use super::{
-    RecordContext, SiriOutput,
-    journeys::{TripSubject, route_operator},
+    RecordEncodingContext, SiriOutput,
+    journeys::{ResolvedTrip, route_agency_id},
 };
 use crate::{
-    departures::is_superseded,
+    departures::has_better_update_elsewhere,
     feed_id::FeedId,
     network_state::NetworkState,
     record::{Record, RecordKind},
-    trip_identity::nonempty_text,
+    trip_identity::text_if_nonempty,
 };
 
 /// A resolved reference to an item of a network.
@@ -40,7 +40,7 @@ pub enum RefKind {
 
 /// The reason why a reference cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RefError {
+pub enum ResolveRefError {
     /// No network has the item.
     Unknown,
     /// Several networks have the item.
@@ -56,13 +56,13 @@ pub fn resolve_ref<'a>(
     states: impl Iterator<Item = &'a NetworkState> + Clone,
     kind: RefKind,
     text: &str,
-) -> Result<ResolvedRef, RefError> {
+) -> Result<ResolvedRef, ResolveRefError> {
     if let Some((feed, id)) = text.split_once(':')
         && let Some(state) = states.clone().find(|state| state.find_feed_slice(feed).is_some())
-        && (knows_id(state, kind, id) || !states.clone().any(|state| knows_id(state, kind, text)))
+        && (has_id(state, kind, id) || !states.clone().any(|state| has_id(state, kind, text)))
     {
-        if !knows_id(state, kind, id) && has_kind_data(state, kind) {
-            return Err(RefError::Unknown);
+        if !has_id(state, kind, id) && has_all_ids_of_kind(state, kind) {
+            return Err(ResolveRefError::Unknown);
         }
         return Ok(ResolvedRef { feed: Some(SmolStr::new(feed)), id: SmolStr::new(id) });
     }
@@ -70,12 +70,14 @@ pub fn resolve_ref<'a>(
         state.feeds.first().map(|feed| SmolStr::new(feed.id.as_str())).unwrap_or_default()
     };
     let knowing: Vec<SmolStr> =
-        states.clone().filter(|state| knows_id(state, kind, text)).map(name).collect();
+        states.clone().filter(|state| has_id(state, kind, text)).map(name).collect();
     match &knowing[..] {
-        [] if states.clone().all(|state| has_kind_data(state, kind)) => Err(RefError::Unknown),
+        [] if states.clone().all(|state| has_all_ids_of_kind(state, kind)) => {
+            Err(ResolveRefError::Unknown)
+        }
         [] => Ok(ResolvedRef { feed: None, id: SmolStr::new(text) }),
         [network] => Ok(ResolvedRef { feed: Some(network.clone()), id: SmolStr::new(text) }),
-        _ => Err(RefError::Ambiguous(knowing)),
+        _ => Err(ResolveRefError::Ambiguous(knowing)),
     }
 }
 
@@ -85,12 +87,12 @@ pub fn is_ref_known<'a>(
     kind: RefKind,
     reference: &ResolvedRef,
 ) -> bool {
-    states.any(|state| is_ref_in_network(reference, state) && knows_id(state, kind, &reference.id))
+    states.any(|state| is_ref_in_network(reference, state) && has_id(state, kind, &reference.id))
 }
 
 /// Returns true if a network knows all its items of a kind: it has a timetable, or is a GBFS system, which never has
 /// lines, stops of journeys or operators.
-fn has_kind_data(state: &NetworkState, kind: RefKind) -> bool {
+fn has_all_ids_of_kind(state: &NetworkState, kind: RefKind) -> bool {
     let is_system = state.feeds.iter().any(|feed| {
         let tables = &feed.tables;
         !tables.stations.records().is_empty() || !tables.rental_vehicles.records().is_empty()
@@ -98,13 +100,13 @@ fn has_kind_data(state: &NetworkState, kind: RefKind) -> bool {
     kind != RefKind::Vehicle && (state.dataset.is_some() || is_system)
 }
 
-fn knows_id(state: &NetworkState, kind: RefKind, id: &str) -> bool {
+fn has_id(state: &NetworkState, kind: RefKind, id: &str) -> bool {
     let timetable = state.dataset.as_ref().map(|dataset| &*dataset.timetable);
     let holds = |find: fn(&Timetable, &str) -> bool| timetable.is_some_and(|it| find(it, id));
     match kind {
         RefKind::Line => {
             holds(|it, id| it.find_route(id).is_some())
-                || state.records_by_route(id).next().is_some()
+                || state.realtime_records_by_route(id).next().is_some()
         }
         RefKind::Stop => holds(|it, id| it.find_stop(id).is_some()),
         RefKind::Operator => holds(|it, id| it.agencies().any(|agency| agency.id == id)),
@@ -157,13 +159,14 @@ impl RecordFilter {
             && self.matches_line(state, record.route_ids())
             && match service {
                 SiriOutput::SituationExchange => {
-                    self.matches_stops(state, record) && self.matches_agencies(state, record)
+                    self.matches_alert_stops(state, record)
+                        && self.matches_alert_operators(state, record)
                 }
                 SiriOutput::EstimatedTimetable => {
                     // Each journey is published once, by the requested feed with the best update.
                     let takes = |feed: &FeedId| self.matches_feed(state, feed.as_str());
                     self.matches_journey(state, record, now)
-                        && !is_superseded(state, record, now, takes)
+                        && !has_better_update_elsewhere(state, record, now, takes)
                 }
                 SiriOutput::VehicleMonitoring => self.matches_journey(state, record, now),
             }
@@ -198,7 +201,7 @@ impl RecordFilter {
     fn matches_journey(&self, state: &NetworkState, record: &Record, now: i64) -> bool {
         let vehicle = match (record.vehicle(), record.trip_update()) {
             (Some(_), _) => Some(record.id.as_str()),
-            (_, Some(update)) => update.vehicle.as_ref().and_then(|it| nonempty_text(&it.id)),
+            (_, Some(update)) => update.vehicle.as_ref().and_then(|it| text_if_nonempty(&it.id)),
             _ => None,
         };
         if !self.vehicles.is_empty() && !is_id_among(&self.vehicles, state, vehicle) {
@@ -208,18 +211,18 @@ impl RecordFilter {
             return true;
         }
         let none = Default::default();
-        let context = RecordContext::for_record(state, record);
+        let context = RecordEncodingContext::for_record(state, record);
         let subject =
-            TripSubject::from_descriptor(context, record.trip_descriptor().unwrap_or(&none));
+            ResolvedTrip::from_descriptor(context, record.trip_descriptor().unwrap_or(&none));
         let begins_in_time =
             |until: i64| Self::journey_start(state, record).is_none_or(|begins| begins <= until);
         self.matches_operator(state, subject.operator_ref())
             && self.matches_direction(subject.direction_id())
-            && self.journey_horizon(now).is_none_or(begins_in_time)
+            && self.latest_journey_start(now).is_none_or(begins_in_time)
     }
 
     /// Returns the latest start of matching journeys in Unix seconds, if there is a limit.
-    pub(super) fn journey_horizon(&self, now: i64) -> Option<i64> {
+    pub(super) fn latest_journey_start(&self, now: i64) -> Option<i64> {
         let preview = i64::try_from(self.preview?.as_secs()).unwrap_or(i64::MAX);
         Some(now.saturating_add(preview))
     }
@@ -227,33 +230,33 @@ impl RecordFilter {
     /// Returns the start of a record's journey, in Unix seconds.
     pub(super) fn journey_start(state: &NetworkState, record: &Record) -> Option<i64> {
         let none = Default::default();
-        let subject = TripSubject::from_descriptor(
-            RecordContext::for_record(state, record),
+        let subject = ResolvedTrip::from_descriptor(
+            RecordEncodingContext::for_record(state, record),
             record.trip_descriptor().unwrap_or(&none),
         );
-        let planned = subject.planned_calls(record.trip_update());
+        let planned = subject.list_calls_to_encode(record.trip_update());
         planned.iter().find_map(|call| call.expected.departure.or(call.aimed.departure))
     }
 
     /// Returns true if an alert names one of the stops, its parents or its platforms.
-    fn matches_stops(&self, state: &NetworkState, record: &Record) -> bool {
+    fn matches_alert_stops(&self, state: &NetworkState, record: &Record) -> bool {
         if self.stops.is_empty() {
             return true;
         }
         let mut stops_in_network = self.stops.iter().filter(|stop| is_ref_in_network(stop, state));
-        stops_in_network.any(|stop| state.concerns_stop(record, &stop.id))
+        stops_in_network.any(|stop| state.is_alert_for_stop(record, &stop.id))
     }
 
-    fn matches_agencies(&self, state: &NetworkState, record: &Record) -> bool {
+    fn matches_alert_operators(&self, state: &NetworkState, record: &Record) -> bool {
         if self.operators.is_empty() {
             return true;
         }
         let timetable = state.dataset.as_ref().map(|dataset| &*dataset.timetable);
         let informed = record.alert().into_iter().flat_map(|alert| &alert.informed_entity);
-        let mut named = informed.filter_map(|entity| nonempty_text(&entity.agency_id));
+        let mut named = informed.filter_map(|entity| text_if_nonempty(&entity.agency_id));
         let by_route = |route: &str| {
             let timetable = timetable?;
-            route_operator(timetable, timetable.route(timetable.find_route(route)?))
+            route_agency_id(timetable, timetable.route(timetable.find_route(route)?))
         };
         named.any(|agency| is_id_among(&self.operators, state, Some(agency)))
             || record.route_ids().any(|route| is_id_among(&self.operators, state, by_route(route)))

@@ -27,18 +27,20 @@ use lineside_formats::{
 };
 use smol_str::SmolStr;
 
-pub use conversion_report::conversion_report;
-pub use discovery::{list_lines, list_stop_points};
-pub use filter::{RecordFilter, RefError, RefKind, ResolvedRef, is_ref_known, resolve_ref};
+pub use conversion_report::report_fields_without_siri;
+pub use discovery::{list_annotated_lines, list_annotated_stop_points};
+pub use filter::{RecordFilter, RefKind, ResolveRefError, ResolvedRef, is_ref_known, resolve_ref};
 pub use journeys::NO_DIRECTION;
-pub use selection::{ConsumerPosition, RecordSelection, select_new_records, select_records_after};
+pub use selection::{
+    ConsumerReadPosition, RecordSelection, select_new_records, select_records_after,
+};
 pub use visits::{VisitQuery, find_stop_visits};
 
 use crate::{
     network_state::NetworkState,
     record::{Record, RecordKind},
-    trip_forecast::clamp_to_i32,
-    trip_identity::nonzero_seconds,
+    trip_forecast::saturate_to_i32,
+    trip_identity::timestamp_if_nonzero,
 };
 
 /// Validity of a vehicle's position after it was measured.
@@ -70,7 +72,7 @@ impl SiriOutput {
 
 /// Encoded records.
 #[derive(Clone, Debug, Default)]
-pub struct SiriElements {
+pub struct EncodedSiriElements {
     /// Encoded trip updates.
     pub journeys: Vec<VehicleJourney>,
     /// Encoded vehicles.
@@ -79,20 +81,20 @@ pub struct SiriElements {
     pub situations: Vec<PtSituationElement>,
 }
 
-impl SiriElements {
+impl EncodedSiriElements {
     /// Encodes a record of the state as one element and returns its approximate size in bytes of XML.
-    pub fn push_record(&mut self, state: &NetworkState, record: &Record) -> usize {
-        let context = RecordContext::for_record(state, record);
+    pub fn encode_record(&mut self, state: &NetworkState, record: &Record) -> usize {
+        let context = RecordEncodingContext::for_record(state, record);
         if let Some(update) = record.trip_update() {
-            let journey = journeys::journey_of_update(context, record, update);
+            let journey = journeys::encode_trip_update_journey(context, record, update);
             let bytes = size::journey_bytes(&journey);
             self.journeys.push(journey);
             bytes
         } else if let Some(vehicle) = record.vehicle() {
-            self.activities.push(activities::vehicle_activity(context, record, vehicle));
+            self.activities.push(activities::encode_vehicle_activity(context, record, vehicle));
             size::ACTIVITY_BYTES
         } else if let Some(alert) = record.alert() {
-            let situation = situations::situation_of_alert(context, record, alert);
+            let situation = situations::encode_alert_situation(context, record, alert);
             let bytes = size::situation_bytes(&situation);
             self.situations.push(situation);
             bytes
@@ -114,19 +116,19 @@ impl SiriElements {
 
 /// The context of encoding a record.
 #[derive(Clone, Copy, Debug)]
-struct RecordContext<'a> {
+struct RecordEncodingContext<'a> {
     state: &'a NetworkState,
     timetable: Option<&'a Timetable>,
     /// The timestamp of the record's message, in Unix seconds.
     message_time: i64,
 }
 
-impl<'a> RecordContext<'a> {
-    fn for_record(state: &'a NetworkState, record: &Record) -> RecordContext<'a> {
+impl<'a> RecordEncodingContext<'a> {
+    fn for_record(state: &'a NetworkState, record: &Record) -> RecordEncodingContext<'a> {
         let header =
             state.find_feed_slice(record.feed.as_str()).and_then(|feed| feed.header.as_ref());
-        let stated = header.and_then(|header| nonzero_seconds(header.timestamp));
-        RecordContext {
+        let stated = header.and_then(|header| timestamp_if_nonzero(header.timestamp));
+        RecordEncodingContext {
             state,
             timetable: state.dataset.as_ref().map(|dataset| &*dataset.timetable),
             message_time: stated.unwrap_or_else(|| state.at.unix_seconds()),
@@ -134,22 +136,22 @@ impl<'a> RecordContext<'a> {
     }
 
     /// Returns the time of a record in Unix seconds: its own timestamp, else that of the message.
-    fn made_at(&self, timestamp: Option<u64>) -> i64 {
-        nonzero_seconds(timestamp).unwrap_or(self.message_time)
+    fn recorded_at(&self, timestamp: Option<u64>) -> i64 {
+        timestamp_if_nonzero(timestamp).unwrap_or(self.message_time)
     }
 
     /// Returns the time at which an alert was removed from its feed.
-    fn closed_at(&self, record: &Record) -> Option<SiriTime> {
+    fn alert_closed_at(&self, record: &Record) -> Option<SiriTime> {
         let feed = self.state.find_feed_slice(record.feed.as_str())?;
-        SiriTime::from_millis(feed.closed.closed_at(record)?.0)
+        SiriTime::from_millis(feed.closed.alert_closed_at(record)?.0)
     }
 
-    fn stop_name(&self, id: &str) -> Vec<LanguageText> {
+    fn stop_name_text(&self, id: &str) -> Vec<LanguageText> {
         let stop = self.timetable.and_then(|timetable| {
             let stop = timetable.find_stop(id)?;
             Some(timetable.stop(stop).name)
         });
-        untagged_text(stop)
+        text_without_language(stop)
     }
 }
 
@@ -159,7 +161,7 @@ fn to_siri_time(seconds: i64) -> Option<SiriTime> {
 }
 
 /// Returns a text without a language; empty if there is none.
-fn untagged_text(text: Option<&str>) -> Vec<LanguageText> {
+fn text_without_language(text: Option<&str>) -> Vec<LanguageText> {
     let text = text.filter(|text| !text.is_empty());
     text.map(|text| LanguageText { lang: None, value: SmolStr::new(text) }).into_iter().collect()
 }
@@ -171,6 +173,6 @@ fn data_frame_ref(date: &str) -> Option<SmolStr> {
 }
 
 /// Returns the difference of two times as a delay.
-fn delay_between(expected: Option<i64>, aimed: Option<i64>) -> Option<i32> {
-    Some(clamp_to_i32(expected?.saturating_sub(aimed?)))
+fn delay_seconds_between(expected: Option<i64>, aimed: Option<i64>) -> Option<i32> {
+    Some(saturate_to_i32(expected?.saturating_sub(aimed?)))
 }

@@ -24,7 +24,7 @@ pub struct RecordSelection<'a> {
 
 /// The position of a consumer after its previous answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ConsumerPosition {
+pub struct ConsumerReadPosition {
     /// The number up to which records were sent.
     pub number: u64,
     /// The start time up to which journeys were sent, in Unix seconds, if the filter limits start times.
@@ -41,7 +41,7 @@ pub fn select_new_records<'a>(
     after: u64,
     records_max: usize,
 ) -> RecordSelection<'a> {
-    let before = ConsumerPosition { number: after, horizon: None };
+    let before = ConsumerReadPosition { number: after, horizon: None };
     select_records_after(state, service, filter, now, before, records_max)
 }
 
@@ -52,12 +52,12 @@ pub fn select_records_after<'a>(
     service: SiriOutput,
     filter: &RecordFilter,
     now: i64,
-    before: ConsumerPosition,
+    before: ConsumerReadPosition,
     records_max: usize,
 ) -> RecordSelection<'a> {
     let after = before.number;
     if !filter.matches_network(state) {
-        let ConsumerPosition { horizon, .. } = before;
+        let ConsumerReadPosition { horizon, .. } = before;
         return RecordSelection { records: Vec::new(), up_to: after, has_more: false, horizon };
     }
     let tables = state.feeds.iter().filter_map(|feed| feed.tables.for_kind(service.record_kind()));
@@ -67,11 +67,12 @@ pub fn select_records_after<'a>(
         let closed = closed.flat_map(|feed| feed.closed.records());
         tables.clone().flat_map(|table| table.records()).chain(closed)
     };
-    let near = NearJourneys::find_near_journeys(state, service, filter, now, before);
+    let near =
+        JourneysNowInPreview::find_journeys_now_in_preview(state, service, filter, now, before);
     if near.records.len() > records_max {
-        return near.into_selection(before, records_max);
+        return near.into_record_selection(before, records_max);
     }
-    let NearJourneys { records: near, horizon } = near;
+    let JourneysNowInPreview { records: near, horizon } = near;
     let remaining_records = records_max - near.len();
     let newest = all().map(|record| record.number).max().unwrap_or(0).max(after);
     let mut records: Vec<&Arc<Record>> = all()
@@ -93,25 +94,28 @@ pub fn select_records_after<'a>(
 }
 
 /// Records below the consumer's number that were too far ahead before and are near enough now.
-struct NearJourneys<'a> {
+struct JourneysNowInPreview<'a> {
     /// Records with their start times, earliest first.
     records: Vec<(i64, &'a Arc<Record>)>,
     /// The latest start time of journeys that are near enough now.
     horizon: Option<i64>,
 }
 
-impl<'a> NearJourneys<'a> {
-    fn find_near_journeys(
+impl<'a> JourneysNowInPreview<'a> {
+    fn find_journeys_now_in_preview(
         state: &'a NetworkState,
         service: SiriOutput,
         filter: &RecordFilter,
         now: i64,
-        before: ConsumerPosition,
-    ) -> NearJourneys<'a> {
+        before: ConsumerReadPosition,
+    ) -> JourneysNowInPreview<'a> {
         let horizon =
-            filter.journey_horizon(now).filter(|_| service != SiriOutput::SituationExchange);
+            filter.latest_journey_start(now).filter(|_| service != SiriOutput::SituationExchange);
         let Some((from, until)) = before.horizon.zip(horizon).filter(|(from, to)| from < to) else {
-            return NearJourneys { records: Vec::new(), horizon: horizon.max(before.horizon) };
+            return JourneysNowInPreview {
+                records: Vec::new(),
+                horizon: horizon.max(before.horizon),
+            };
         };
         let tables =
             state.feeds.iter().filter_map(|feed| feed.tables.for_kind(service.record_kind()));
@@ -123,13 +127,13 @@ impl<'a> NearJourneys<'a> {
             .filter(|(_, record)| filter.matches_record(state, service, record, now))
             .collect();
         records.sort_by_key(|&(begins, record)| (begins, record.number));
-        NearJourneys { records, horizon }
+        JourneysNowInPreview { records, horizon }
     }
 
     /// Returns as many records as fit, and all that begin at the same time as the last of them.
-    fn into_selection(
+    fn into_record_selection(
         mut self,
-        before: ConsumerPosition,
+        before: ConsumerReadPosition,
         records_max: usize,
     ) -> RecordSelection<'a> {
         let last = records_max.checked_sub(1).and_then(|last| self.records.get(last));

@@ -11,30 +11,30 @@ use lineside_formats::{
 };
 use smol_str::{SmolStr, format_smolstr};
 
-use super::{RecordContext, data_frame_ref, terms, to_siri_time, untagged_text};
+use super::{RecordEncodingContext, data_frame_ref, terms, text_without_language, to_siri_time};
 use crate::{
     record::Record,
-    trip_identity::{nonempty_text, nonzero_seconds},
+    trip_identity::{text_if_nonempty, timestamp_if_nonzero},
 };
 
 /// Encodes an alert as a situation. A removed alert is closed, and ends at its removal if it has no end.
-pub(super) fn situation_of_alert(
-    context: RecordContext<'_>,
+pub(super) fn encode_alert_situation(
+    context: RecordEncodingContext<'_>,
     record: &Record,
     alert: &Alert,
 ) -> PtSituationElement {
     let begins =
-        alert.active_period.iter().filter_map(|period| nonzero_seconds(period.start)).min();
+        alert.active_period.iter().filter_map(|period| timestamp_if_nonzero(period.start)).min();
     // An alert has no creation time: use its start, or the message's timestamp if that is earlier.
-    let gone_at = context.closed_at(record);
+    let gone_at = context.alert_closed_at(record);
     let message_time = gone_at.map_or(i64::MAX, SiriTime::as_seconds).min(context.message_time);
     let created = begins.unwrap_or(message_time).min(message_time);
     let mut periods: Vec<TimePeriod> = alert
         .active_period
         .iter()
         .map(|period| TimePeriod {
-            start_time: to_siri_time(nonzero_seconds(period.start).unwrap_or(created)),
-            end_time: nonzero_seconds(period.end).and_then(to_siri_time),
+            start_time: to_siri_time(timestamp_if_nonzero(period.start).unwrap_or(created)),
+            end_time: timestamp_if_nonzero(period.end).and_then(to_siri_time),
         })
         .collect();
     if periods.is_empty() {
@@ -59,26 +59,26 @@ pub(super) fn situation_of_alert(
         }),
         validity_periods: periods,
         severity: alert.severity_level.map(|_| terms::map_severity(alert.severity_level())),
-        report_type: Some(SmolStr::new_static(match terms::is_incident_cause(alert.cause()) {
+        report_type: Some(SmolStr::new_static(match terms::is_unforeseen_cause(alert.cause()) {
             true => "incident",
             false => "general",
         })),
-        reason_names: list_translations(&alert.cause_detail),
-        summaries: list_translations(&alert.header_text),
-        descriptions: list_translations(&alert.description_text),
-        details: list_translations(&alert.effect_detail),
-        info_links: info_links(&alert.url),
-        affects: alert_affects(context, alert).map(Box::new),
-        consequences: alert_consequence(alert).into_iter().collect(),
+        reason_names: to_language_texts(&alert.cause_detail),
+        summaries: to_language_texts(&alert.header_text),
+        descriptions: to_language_texts(&alert.description_text),
+        details: to_language_texts(&alert.effect_detail),
+        info_links: url_info_links(&alert.url),
+        affects: encode_alert_affects(context, alert).map(Box::new),
+        consequences: encode_alert_consequence(alert).into_iter().collect(),
         ..PtSituationElement::default()
     };
     if alert.cause.is_some() {
-        terms::put_cause(&mut situation, alert.cause());
+        terms::set_situation_reason(&mut situation, alert.cause());
     }
     situation
 }
 
-fn list_translations(text: &Option<TranslatedString>) -> Vec<LanguageText> {
+fn to_language_texts(text: &Option<TranslatedString>) -> Vec<LanguageText> {
     let all = text.iter().flat_map(|text| &text.translation);
     let given = all.filter(|translation| !translation.text.is_empty());
     given
@@ -90,12 +90,12 @@ fn list_translations(text: &Option<TranslatedString>) -> Vec<LanguageText> {
 }
 
 fn language_code(language: &Option<String>) -> Option<SmolStr> {
-    nonempty_text(language).map(SmolStr::new)
+    text_if_nonempty(language).map(SmolStr::new)
 }
 
 /// Returns a link per language, labelled with the language.
-fn info_links(url: &Option<TranslatedString>) -> Vec<InfoLink> {
-    let pages = list_translations(url).into_iter();
+fn url_info_links(url: &Option<TranslatedString>) -> Vec<InfoLink> {
+    let pages = to_language_texts(url).into_iter();
     pages
         .map(|page| InfoLink {
             uri: Some(page.value),
@@ -108,10 +108,10 @@ fn info_links(url: &Option<TranslatedString>) -> Vec<InfoLink> {
         .collect()
 }
 
-fn alert_consequence(alert: &Alert) -> Option<Consequence> {
+fn encode_alert_consequence(alert: &Alert) -> Option<Consequence> {
     alert.effect?;
     Some(Consequence {
-        conditions: vec![terms::map_condition(alert.effect())?],
+        conditions: vec![terms::map_effect_to_condition(alert.effect())?],
         // The schema requires a severity.
         severity: Some(terms::map_severity(alert.severity_level())),
         ..Consequence::default()
@@ -119,36 +119,36 @@ fn alert_consequence(alert: &Alert) -> Option<Consequence> {
 }
 
 /// Encodes the items that an alert affects.
-fn alert_affects(context: RecordContext<'_>, alert: &Alert) -> Option<Affects> {
+fn encode_alert_affects(context: RecordEncodingContext<'_>, alert: &Alert) -> Option<Affects> {
     let mut affects = Affects::default();
     let mut lines = AffectedNetwork::default();
     for entity in &alert.informed_entity {
-        let trip = entity.trip.as_ref().filter(|trip| nonempty_text(&trip.trip_id).is_some());
+        let trip = entity.trip.as_ref().filter(|trip| text_if_nonempty(&trip.trip_id).is_some());
         if let Some(trip) = trip {
-            let journey = affected_journey(
+            let journey = build_affected_journey(
                 context,
                 entity,
-                nonempty_text(&trip.trip_id),
-                nonempty_text(&trip.start_date),
+                text_if_nonempty(&trip.trip_id),
+                text_if_nonempty(&trip.start_date),
             );
             affects.vehicle_journeys.push(journey);
         } else if let Some(route) = selector_route_id(entity) {
-            put_affected_line(context, &mut lines.affected_lines, route, entity);
-        } else if let Some(stop) = nonempty_text(&entity.stop_id) {
-            put_affected_stop(context, &mut affects, stop);
+            add_affected_line(context, &mut lines.affected_lines, route, entity);
+        } else if let Some(stop) = text_if_nonempty(&entity.stop_id) {
+            add_affected_stop(context, &mut affects, stop);
         } else if let Some(route_type) = entity.route_type {
             // A mode without a SIRI term is dropped: the whole network would be too much.
             let mode = u16::try_from(route_type).ok().and_then(terms::map_vehicle_mode);
-            let operator = nonempty_text(&entity.agency_id).map(affected_operator);
+            let operator = text_if_nonempty(&entity.agency_id).map(build_affected_operator);
             affects.networks.extend(mode.map(|mode| AffectedNetwork {
                 affected_operators: operator.into_iter().collect(),
                 vehicle_mode: Some(mode),
                 all_lines: PresenceFlag(true),
                 ..AffectedNetwork::default()
             }));
-        } else if let Some(agency) = nonempty_text(&entity.agency_id) {
+        } else if let Some(agency) = text_if_nonempty(&entity.agency_id) {
             let operators = affects.operators.get_or_insert_default();
-            operators.affected_operators.push(affected_operator(agency));
+            operators.affected_operators.push(build_affected_operator(agency));
         }
     }
     if !lines.affected_lines.is_empty() {
@@ -158,25 +158,28 @@ fn alert_affects(context: RecordContext<'_>, alert: &Alert) -> Option<Affects> {
 }
 
 fn selector_route_id(entity: &EntitySelector) -> Option<&str> {
-    nonempty_text(&entity.route_id).or_else(|| nonempty_text(&entity.trip.as_ref()?.route_id))
+    text_if_nonempty(&entity.route_id).or_else(|| text_if_nonempty(&entity.trip.as_ref()?.route_id))
 }
 
-fn affected_operator(agency: &str) -> AffectedOperator {
+fn build_affected_operator(agency: &str) -> AffectedOperator {
     AffectedOperator { operator_ref: Some(SmolStr::new(agency)), ..AffectedOperator::default() }
 }
 
-fn affected_stop_point(context: RecordContext<'_>, id: &str) -> AffectedStopPoint {
+fn build_affected_stop_point(context: RecordEncodingContext<'_>, id: &str) -> AffectedStopPoint {
     AffectedStopPoint {
         stop_point_ref: Some(SmolStr::new(id)),
-        stop_point_names: context.stop_name(id),
+        stop_point_names: context.stop_name_text(id),
         ..AffectedStopPoint::default()
     }
 }
 
 /// Returns the route restricted to one stop of a line or journey.
-fn affected_route_at_stop(context: RecordContext<'_>, stop: &Option<String>) -> Vec<AffectedRoute> {
-    let stop = nonempty_text(stop).map(|stop| AffectedRoute {
-        stop_points: vec![affected_stop_point(context, stop)],
+fn affected_route_with_stop(
+    context: RecordEncodingContext<'_>,
+    stop: &Option<String>,
+) -> Vec<AffectedRoute> {
+    let stop = text_if_nonempty(stop).map(|stop| AffectedRoute {
+        stop_points: vec![build_affected_stop_point(context, stop)],
         ..AffectedRoute::default()
     });
     stop.into_iter().collect()
@@ -185,7 +188,7 @@ fn affected_route_at_stop(context: RecordContext<'_>, stop: &Option<String>) -> 
 /// GTFS `location_type` of a station.
 const STATION: u8 = 1;
 
-fn put_affected_stop(context: RecordContext<'_>, affects: &mut Affects, id: &str) {
+fn add_affected_stop(context: RecordEncodingContext<'_>, affects: &mut Affects, id: &str) {
     let is_station = context.timetable.is_some_and(|timetable| {
         let stop = timetable.find_stop(id).map(|stop| timetable.stop(stop));
         stop.is_some_and(|stop| stop.location_type == STATION)
@@ -193,17 +196,17 @@ fn put_affected_stop(context: RecordContext<'_>, affects: &mut Affects, id: &str
     if is_station {
         affects.stop_places.push(AffectedStopPlace {
             stop_place_ref: Some(SmolStr::new(id)),
-            place_names: context.stop_name(id),
+            place_names: context.stop_name_text(id),
             ..AffectedStopPlace::default()
         });
     } else {
-        affects.stop_points.push(affected_stop_point(context, id));
+        affects.stop_points.push(build_affected_stop_point(context, id));
     }
 }
 
 /// Adds a line once, with all its named directions and stops.
-fn put_affected_line(
-    context: RecordContext<'_>,
+fn add_affected_line(
+    context: RecordEncodingContext<'_>,
     lines: &mut Vec<AffectedLine>,
     route: &str,
     entity: &EntitySelector,
@@ -215,12 +218,12 @@ fn put_affected_line(
             Some(timetable.route(route).display_name())
         });
         lines.push(AffectedLine {
-            affected_operators: nonempty_text(&entity.agency_id)
-                .map(affected_operator)
+            affected_operators: text_if_nonempty(&entity.agency_id)
+                .map(build_affected_operator)
                 .into_iter()
                 .collect(),
             line_ref: Some(SmolStr::new(route)),
-            published_line_names: untagged_text(name),
+            published_line_names: text_without_language(name),
             ..AffectedLine::default()
         });
         lines.len() - 1
@@ -233,11 +236,11 @@ fn put_affected_line(
             ..AffectedDirection::default()
         });
     }
-    line.routes.extend(affected_route_at_stop(context, &entity.stop_id));
+    line.routes.extend(affected_route_with_stop(context, &entity.stop_id));
 }
 
-fn affected_journey(
-    context: RecordContext<'_>,
+fn build_affected_journey(
+    context: RecordEncodingContext<'_>,
     entity: &EntitySelector,
     trip: Option<&str>,
     date: Option<&str>,
@@ -257,7 +260,7 @@ fn affected_journey(
         framed_vehicle_journey_ref: framed,
         vehicle_journey_refs: plain.into_iter().collect(),
         line_ref: selector_route_id(entity).map(SmolStr::new),
-        routes: affected_route_at_stop(context, &entity.stop_id),
+        routes: affected_route_with_stop(context, &entity.stop_id),
         ..AffectedVehicleJourney::default()
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn map_severity(level: SeverityLevel) -> Severity {
 }
 
 /// Puts a cause into the reason list to which it belongs.
-pub(super) fn put_cause(situation: &mut PtSituationElement, cause: Cause) {
+pub(super) fn set_situation_reason(situation: &mut PtSituationElement, cause: Cause) {
     let (reason_field, term) = match cause {
         Cause::UnknownCause => (&mut situation.unknown_reason, "unknown"),
         Cause::OtherCause => {
@@ -75,7 +75,7 @@ pub(super) fn put_cause(situation: &mut PtSituationElement, cause: Cause) {
 }
 
 /// Maps an effect to a service condition; `None` without an equivalent.
-pub(super) fn map_condition(effect: Effect) -> Option<SmolStr> {
+pub(super) fn map_effect_to_condition(effect: Effect) -> Option<SmolStr> {
     let term = match effect {
         Effect::NoService => "noService",
         Effect::ReducedService => "intermittentService",
@@ -93,7 +93,7 @@ pub(super) fn map_condition(effect: Effect) -> Option<SmolStr> {
 }
 
 /// Returns true if a cause is unforeseen; the Nordic profile distinguishes incidents.
-pub(super) fn is_incident_cause(cause: Cause) -> bool {
+pub(super) fn is_unforeseen_cause(cause: Cause) -> bool {
     !matches!(
         cause,
         Cause::Maintenance

@@ -10,18 +10,18 @@ use lineside_sync::UnixMillis;
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    RecordContext, RecordFilter,
-    calls::{CallEncoder, PlannedCall},
-    journeys::{TripSubject, is_cancelled_trip, route_operator},
-    monitored::put_monitored_call,
+    RecordEncodingContext, RecordFilter,
+    calls::{CallEncoder, CallToEncode},
+    journeys::{ResolvedTrip, is_cancelled_trip, route_agency_id},
+    monitored::set_monitored_call,
     to_siri_time,
 };
 use crate::{
-    departures::{departures_from, find_run_update},
+    departures::{find_best_run_update, list_departures_from},
     feed_id::FeedId,
     network_state::NetworkState,
     record::{Departure, DepartureStatus},
-    trip_identity::{TripKey, nonempty_text},
+    trip_identity::{TripKey, text_if_nonempty},
 };
 
 /// A query for the visits of a stop.
@@ -54,9 +54,9 @@ pub fn find_stop_visits(
     now: UnixMillis,
 ) -> Option<Vec<MonitoredStopVisit>> {
     let (from, preview) = (visits.from, visits.preview);
-    let all = departures_from(state, visits.stop_id, now, from, usize::MAX, preview)?;
+    let all = list_departures_from(state, visits.stop_id, now, from, usize::MAX, preview)?;
     let dataset = state.dataset.as_ref()?;
-    let context = RecordContext {
+    let context = RecordEncodingContext {
         state,
         timetable: Some(&dataset.timetable),
         message_time: now.unix_seconds(),
@@ -86,14 +86,14 @@ pub fn find_stop_visits(
 }
 
 fn is_visit_wanted(
-    context: RecordContext<'_>,
+    context: RecordEncodingContext<'_>,
     departure: &Departure,
     visits: &VisitQuery<'_>,
 ) -> bool {
     let found = context.timetable.and_then(|timetable| {
         Some((timetable, timetable.route(timetable.find_route(&departure.route_id)?)))
     });
-    let operator = found.and_then(|(timetable, route)| route_operator(timetable, route));
+    let operator = found.and_then(|(timetable, route)| route_agency_id(timetable, route));
     let trip = context
         .timetable
         .and_then(|timetable| Some(timetable.trip(timetable.find_trip(&departure.trip_id)?)));
@@ -105,59 +105,62 @@ fn is_visit_wanted(
 }
 
 fn encode_visit(
-    context: RecordContext<'_>,
+    context: RecordEncodingContext<'_>,
     departure: &Departure,
     monitoring_ref: &str,
 ) -> MonitoredStopVisit {
     let age = departure.age.and_then(|age| i64::try_from(age).ok()).unwrap_or(0);
     let recorded_at = context.message_time.saturating_sub(age);
-    let descriptor = departure_trip(departure);
+    let descriptor = trip_descriptor_of_departure(departure);
     let now = context.message_time;
     let run_update = TripKey::from_descriptor(&descriptor)
-        .and_then(|key| find_run_update(context.state, key, now));
+        .and_then(|key| find_best_run_update(context.state, key, now));
     // A departure that shows the scheduled times because its update is outdated must be encoded without that update.
     let is_plain = departure.status == DepartureStatus::Scheduled;
     let run_update = run_update.filter(|run_update| !is_plain || !run_update.is_out_of_date(now));
     let update = run_update.as_ref().map(|run_update| run_update.update);
     let trip = update.map_or(&descriptor, |update| &update.trip);
     let subject = match update {
-        Some(update) => TripSubject::from_update(context, trip, update),
-        None => TripSubject::from_descriptor(context, trip),
+        Some(update) => ResolvedTrip::from_update(context, trip, update),
+        None => ResolvedTrip::from_descriptor(context, trip),
     };
-    let planned = subject.planned_calls(update);
+    let planned = subject.list_calls_to_encode(update);
     let encoder = CallEncoder {
         timetable: context.timetable,
         at: recorded_at,
         is_cancelled: is_cancelled_trip(trip),
         headsign: departure.headsign.as_deref().or(subject.headsign),
         is_truncated: subject.lacks_first_calls(&planned),
-        is_numbered: subject.is_numbered(&planned),
+        is_numbered: subject.has_valid_call_order(&planned),
     };
-    let index = find_call_index(&planned, departure);
-    let mut journey = subject.encode_journey(&planned);
+    let index = find_call_of_departure(&planned, departure);
+    let mut journey = subject.encode_journey_identity(&planned);
     if let Some(index) = index {
-        put_monitored_call(&mut journey, encoder.encode_call(&planned, index, false));
+        set_monitored_call(&mut journey, encoder.encode_call(&planned, index, false));
     }
     MonitoredStopVisit {
         recorded_at_time: to_siri_time(recorded_at),
         item_identifier: Some(format_smolstr!(
             "{}:{}",
-            naming_feed(context, departure),
+            schedule_feed_or_source(context, departure),
             departure.id
         )),
         monitoring_ref: Some(SmolStr::new(monitoring_ref)),
-        monitored_vehicle_journey: Some(Box::new(finish_journey(journey, departure))),
+        monitored_vehicle_journey: Some(Box::new(complete_visit_journey(journey, departure))),
         ..MonitoredStopVisit::default()
     }
 }
 
 /// Returns the feed for a visit's id: the schedule's. The feed that reports a departure may change at any time, but the
 /// visit stays the same.
-fn naming_feed<'a>(context: RecordContext<'a>, departure: &'a Departure) -> &'a FeedId {
+fn schedule_feed_or_source<'a>(
+    context: RecordEncodingContext<'a>,
+    departure: &'a Departure,
+) -> &'a FeedId {
     context.state.dataset.as_ref().map_or(&departure.source, |dataset| &dataset.feed)
 }
 
-fn finish_journey(mut journey: VehicleJourney, departure: &Departure) -> VehicleJourney {
+fn complete_visit_journey(mut journey: VehicleJourney, departure: &Departure) -> VehicleJourney {
     journey.line_ref = journey.line_ref.or_else(|| Some(departure.route_id.clone()));
     journey.monitored = Some(departure.status != DepartureStatus::Scheduled);
     journey.data_source = Some(SmolStr::new(departure.source.as_str()));
@@ -165,18 +168,18 @@ fn finish_journey(mut journey: VehicleJourney, departure: &Departure) -> Vehicle
 }
 
 /// Returns the index of a departure's call. A call without a sequence number is found by its times.
-fn find_call_index(planned: &[PlannedCall<'_>], departure: &Departure) -> Option<usize> {
+fn find_call_of_departure(planned: &[CallToEncode<'_>], departure: &Departure) -> Option<usize> {
     if let Some(sequence) = departure.stop_sequence {
         return planned.iter().position(|call| call.sequence == Some(sequence));
     }
     planned.iter().position(|call| {
         let times = [call.expected, call.aimed].map(|times| times.departure.or(times.arrival));
-        times.contains(&Some(departure.departure_time()))
+        times.contains(&Some(departure.expected_or_scheduled_time()))
     })
 }
 
 /// Returns the trip of a departure as a descriptor: the departure's id contains date and time after the trip id.
-fn departure_trip(departure: &Departure) -> TripDescriptor {
+fn trip_descriptor_of_departure(departure: &Departure) -> TripDescriptor {
     let rest = departure.id.strip_prefix(departure.trip_id.as_str());
     let mut parts = rest.and_then(|rest| rest.strip_prefix(':')).unwrap_or_default().split(':');
     let date = parts.next().filter(|date| date.len() == 8).map(str::to_owned);
@@ -185,7 +188,7 @@ fn departure_trip(departure: &Departure) -> TripDescriptor {
     TripDescriptor {
         trip_id: Some(departure.trip_id.to_string()),
         start_date: date,
-        start_time: time.filter(|time| nonempty_text(&Some(time.clone())).is_some()),
+        start_time: time.filter(|time| text_if_nonempty(&Some(time.clone())).is_some()),
         route_id: Some(departure.route_id.to_string()),
         ..TripDescriptor::default()
     }

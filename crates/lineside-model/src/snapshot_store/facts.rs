@@ -7,7 +7,7 @@ use crate::limits::VERSION_CHARS_MAX;
 
 /// The facts shown about a dataset in a list of versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DatasetFacts {
+pub struct ScheduleVersionFacts {
     /// The publisher's version name: `feed_version`.
     pub publisher_version: Option<String>,
     /// The first day of validity, such as `2026-03-04`: from the publisher, else the first day of service.
@@ -27,15 +27,15 @@ pub struct DatasetFacts {
     pub trips: u64,
 }
 
-impl DatasetFacts {
+impl ScheduleVersionFacts {
     /// Returns the facts about a timetable.
-    pub fn from_timetable(timetable: &Timetable) -> DatasetFacts {
+    pub fn from_timetable(timetable: &Timetable) -> ScheduleVersionFacts {
         let info = timetable.feed_info();
         let (first, last) = timetable.service_date_range().unzip();
         let day =
             |stated: Option<Date>, fallback: Option<Date>| Some(stated.or(fallback)?.to_string());
         let version = info.and_then(|info| info.version.as_deref());
-        DatasetFacts {
+        ScheduleVersionFacts {
             publisher_version: version.map(|it| it.chars().take(VERSION_CHARS_MAX).collect()),
             valid_from: day(info.and_then(|info| info.start_date), first),
             valid_until: day(info.and_then(|info| info.end_date), last),
@@ -49,23 +49,23 @@ impl DatasetFacts {
 
     /// Returns true if the last day of validity or of service has passed.
     pub fn has_ended(&self, today: Date) -> bool {
-        let mut ends = [&self.valid_until, &self.service_end].into_iter().filter_map(parse_day);
+        let mut ends = [&self.valid_until, &self.service_end].into_iter().filter_map(parse_date);
         ends.any(|end| end < today)
     }
 
     /// Returns true if the first day of validity or of service is in the future.
     pub fn is_not_yet_valid(&self, today: Date) -> bool {
-        let mut starts = [&self.valid_from, &self.service_start].into_iter().filter_map(parse_day);
+        let mut starts = [&self.valid_from, &self.service_start].into_iter().filter_map(parse_date);
         starts.any(|start| start > today)
     }
 
     /// Returns the differences from the counts of the previous version.
-    pub fn count_changes(&self, previous: &DatasetFacts) -> CountChanges {
+    pub fn compare_counts(&self, previous: &ScheduleVersionFacts) -> ScheduleCountDifferences {
         let difference = |now: u64, before: u64| {
             let size = i64::try_from(now.abs_diff(before)).unwrap_or(i64::MAX);
             if now < before { -size } else { size }
         };
-        CountChanges {
+        ScheduleCountDifferences {
             routes: difference(self.routes, previous.routes),
             stops: difference(self.stops, previous.stops),
             trips: difference(self.trips, previous.trips),
@@ -73,13 +73,13 @@ impl DatasetFacts {
     }
 }
 
-fn parse_day(day: &Option<String>) -> Option<Date> {
+fn parse_date(day: &Option<String>) -> Option<Date> {
     day.as_deref()?.parse().ok()
 }
 
 /// Differences between the counts of two versions of a schedule; negative if there are fewer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CountChanges {
+pub struct ScheduleCountDifferences {
     /// The difference of routes.
     pub routes: i64,
     /// The difference of stops.
@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    fn facts(feed_info: &str) -> DatasetFacts {
+    fn facts(feed_info: &str) -> ScheduleVersionFacts {
         let schedule = TestSchedule::new("Europe/Paris")
             .stop("A", "A", 48.8, 2.3)
             .service("s", "1111111", ["20260105", "20261227"])
@@ -104,7 +104,7 @@ mod tests {
         } else {
             schedule.table("feed_info.txt", feed_info)
         };
-        DatasetFacts::from_timetable(&schedule.timetable())
+        ScheduleVersionFacts::from_timetable(&schedule.timetable())
     }
 
     #[test]
@@ -127,19 +127,19 @@ mod tests {
 
     #[test]
     fn a_version_ends_with_its_validity_or_its_service() {
-        let facts = |until: Option<&str>, end: Option<&str>| DatasetFacts {
+        let facts = |until: Option<&str>, end: Option<&str>| ScheduleVersionFacts {
             valid_until: until.map(str::to_owned),
             service_end: end.map(str::to_owned),
-            ..DatasetFacts::default()
+            ..ScheduleVersionFacts::default()
         };
         let today = jiff::civil::date(2026, 11, 27);
         let (past, now) = (Some("2026-11-26"), Some("2026-11-27"));
         assert!(facts(past, now).has_ended(today) && facts(now, past).has_ended(today));
         assert!(!facts(now, now).has_ended(today) && !facts(None, None).has_ended(today));
         assert!(facts(past, None).has_ended(today) && !facts(Some("soon"), now).has_ended(today));
-        let starting = |from: &str| DatasetFacts {
+        let starting = |from: &str| ScheduleVersionFacts {
             service_start: Some(from.to_owned()),
-            ..DatasetFacts::default()
+            ..ScheduleVersionFacts::default()
         };
         assert!(starting("2026-11-28").is_not_yet_valid(today));
         assert!(!starting("2026-11-27").is_not_yet_valid(today));
@@ -147,9 +147,9 @@ mod tests {
 
     #[test]
     fn count_changes_are_signed() {
-        let (now, before) = (facts(""), DatasetFacts { trips: 5, ..facts("") });
-        let fewer = CountChanges { trips: -4, ..CountChanges::default() };
-        assert_eq!(now.count_changes(&before), fewer);
-        assert_eq!(before.count_changes(&now).trips, 4);
+        let (now, before) = (facts(""), ScheduleVersionFacts { trips: 5, ..facts("") });
+        let fewer = ScheduleCountDifferences { trips: -4, ..ScheduleCountDifferences::default() };
+        assert_eq!(now.compare_counts(&before), fewer);
+        assert_eq!(before.compare_counts(&now).trips, 4);
     }
 }

@@ -8,7 +8,10 @@ use std::{
 use bytes::Bytes;
 use lineside_sync::UnixMillis;
 
-use super::{CacheValidators, DatasetFacts, Done, SnapshotKey, SnapshotMetadata, SnapshotStore};
+use super::{
+    CacheValidators, SaveCallback, ScheduleVersionFacts, SnapshotKey, SnapshotMetadata,
+    SnapshotStore,
+};
 use crate::feed_id::FeedId;
 
 /// A [`SnapshotStore`] without a disk. Shares the bytes with the feeds, and has only the last version.
@@ -28,21 +31,21 @@ impl SnapshotStore for MemorySnapshotStore {
         key: &SnapshotKey,
         head: SnapshotMetadata,
         bytes: Bytes,
-        _: Option<DatasetFacts>,
-        done: Done,
+        _: Option<ScheduleVersionFacts>,
+        done: SaveCallback,
     ) {
         self.lock_snapshots().insert(key.clone(), (head, bytes));
         done(true);
     }
 
-    fn confirm_snapshot(&self, key: &SnapshotKey, at: UnixMillis, validators: CacheValidators) {
+    fn record_not_modified(&self, key: &SnapshotKey, at: UnixMillis, validators: CacheValidators) {
         if let Some((head, _)) = self.lock_snapshots().get_mut(key) {
             head.confirmed_at = at;
             head.validators = validators;
         }
     }
 
-    fn find_head(&self, key: &SnapshotKey) -> Option<SnapshotMetadata> {
+    fn find_snapshot_metadata(&self, key: &SnapshotKey) -> Option<SnapshotMetadata> {
         self.lock_snapshots().get(key).map(|(head, _)| head.clone())
     }
 
@@ -50,11 +53,11 @@ impl SnapshotStore for MemorySnapshotStore {
         self.lock_snapshots().get(key).cloned()
     }
 
-    fn forget_snapshot(&self, key: &SnapshotKey) {
+    fn delete_snapshot(&self, key: &SnapshotKey) {
         self.lock_snapshots().remove(key);
     }
 
-    fn retain_feeds(&self, feeds: &[FeedId]) {
+    fn retain_snapshots_of_feeds(&self, feeds: &[FeedId]) {
         self.lock_snapshots().retain(|key, _| feeds.contains(&key.feed));
     }
 }

@@ -13,9 +13,9 @@ use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use crate::{feed_id::FeedId, snapshot::Snapshot};
+use crate::{feed_id::FeedId, snapshot::FeedBodySnapshot};
 
-pub use facts::{CountChanges, DatasetFacts};
+pub use facts::{ScheduleCountDifferences, ScheduleVersionFacts};
 pub use memory::MemorySnapshotStore;
 
 /// The key of stored bytes.
@@ -79,9 +79,9 @@ impl SnapshotMetadata {
         Format::from_name(name)
     }
 
-    pub fn to_snapshot(&self, bytes: Bytes) -> Snapshot {
-        Snapshot {
-            hash: Snapshot::hash_bytes(&bytes),
+    pub fn to_snapshot(&self, bytes: Bytes) -> FeedBodySnapshot {
+        FeedBodySnapshot {
+            hash: FeedBodySnapshot::hash_body(&bytes),
             bytes,
             format: self.format,
             content_type: self.content_type.clone(),
@@ -93,7 +93,7 @@ impl SnapshotMetadata {
 }
 
 /// Called once with true if the bytes are durably stored, with false if they will not be.
-pub type Done = Box<dyn FnOnce(bool) + Send>;
+pub type SaveCallback = Box<dyn FnOnce(bool) + Send>;
 
 /// A store of last good bytes.
 ///
@@ -108,22 +108,22 @@ pub trait SnapshotStore: Send + Sync + fmt::Debug + 'static {
         key: &SnapshotKey,
         head: SnapshotMetadata,
         bytes: Bytes,
-        facts: Option<DatasetFacts>,
-        done: Done,
+        facts: Option<ScheduleVersionFacts>,
+        done: SaveCallback,
     );
 
     /// Records that the source has confirmed the stored bytes.
-    fn confirm_snapshot(&self, key: &SnapshotKey, at: UnixMillis, validators: CacheValidators);
+    fn record_not_modified(&self, key: &SnapshotKey, at: UnixMillis, validators: CacheValidators);
 
     /// Returns the metadata of the stored bytes.
-    fn find_head(&self, key: &SnapshotKey) -> Option<SnapshotMetadata>;
+    fn find_snapshot_metadata(&self, key: &SnapshotKey) -> Option<SnapshotMetadata>;
 
     /// Returns the stored bytes; `None` if they are missing or damaged.
     fn read_snapshot(&self, key: &SnapshotKey) -> Option<(SnapshotMetadata, Bytes)>;
 
     /// Deletes the bytes of a file that the feed no longer has.
-    fn forget_snapshot(&self, key: &SnapshotKey);
+    fn delete_snapshot(&self, key: &SnapshotKey);
 
     /// Allows the store to delete the bytes of feeds that are not listed.
-    fn retain_feeds(&self, feeds: &[FeedId]);
+    fn retain_snapshots_of_feeds(&self, feeds: &[FeedId]);
 }

@@ -64,7 +64,7 @@ impl SourceLocation {
     }
 
     /// Returns the path if it currently is a folder.
-    pub fn schedule_folder(&self) -> Option<&Path> {
+    pub fn existing_folder(&self) -> Option<&Path> {
         match self {
             SourceLocation::Path(path) if path.is_dir() => Some(path),
             _ => None,
@@ -72,7 +72,7 @@ impl SourceLocation {
     }
 
     /// Returns true if the source is on the local disk.
-    pub fn is_local(&self) -> bool {
+    pub fn is_local_path(&self) -> bool {
         !matches!(self, SourceLocation::Http(_))
     }
 
@@ -83,14 +83,14 @@ impl SourceLocation {
     }
 
     /// Returns true if the value of a parameter with this name is a secret.
-    pub fn is_secret_parameter(name: &str) -> bool {
+    pub fn is_secret_query_parameter(name: &str) -> bool {
         let name = name.to_ascii_lowercase();
         SECRET_PARAMETERS.contains(&name.as_str())
             || SECRET_SUFFIXES.iter().any(|end| name.ends_with(end))
     }
 
     /// Returns the location as it may be published: only the name of a local file or folder.
-    pub fn public_name(&self) -> String {
+    pub fn publishable_name(&self) -> String {
         let path = match self {
             SourceLocation::Http(_) => return self.to_string(),
             SourceLocation::Path(path) => path,
@@ -100,7 +100,7 @@ impl SourceLocation {
     }
 
     /// Returns the last segment of the URL or path, as a file name for downloads.
-    pub fn file_name(&self) -> Option<&str> {
+    pub fn last_path_segment(&self) -> Option<&str> {
         match self {
             SourceLocation::Http(url) => {
                 url.path_segments()?.next_back().filter(|name| !name.is_empty())
@@ -177,7 +177,7 @@ fn redact_url(url: &Url) -> Url {
         let pairs: Vec<(String, String)> = url
             .query_pairs()
             .map(|(name, value)| {
-                let secret = SourceLocation::is_secret_parameter(&name);
+                let secret = SourceLocation::is_secret_query_parameter(&name);
                 (name.into_owned(), if secret { "***".into() } else { value.into_owned() })
             })
             .collect();
@@ -203,9 +203,9 @@ mod tests {
                 SourceLocation::Path("/a/feed.zip".into())
             );
         }
-        assert_eq!(SourceLocation::parse("some/feed.zip").unwrap().schedule_folder(), None);
+        assert_eq!(SourceLocation::parse("some/feed.zip").unwrap().existing_folder(), None);
         let folder = SourceLocation::parse(dir.path().to_str().unwrap()).unwrap();
-        assert_eq!(folder.schedule_folder(), Some(dir.path()));
+        assert_eq!(folder.existing_folder(), Some(dir.path()));
         assert_eq!(
             SourceLocation::parse("replay:///data/series?speed=10").unwrap(),
             SourceLocation::Replay { dir: "/data/series".into(), speed: 10.0 }
@@ -220,7 +220,7 @@ mod tests {
             ("replay:///srv/secret/series?speed=10", "series"),
             ("https://a.example/x.pb?key=s", "https://a.example/x.pb?key=***"),
         ] {
-            assert_eq!(SourceLocation::parse(location).unwrap().public_name(), name);
+            assert_eq!(SourceLocation::parse(location).unwrap().publishable_name(), name);
         }
     }
 
@@ -258,10 +258,10 @@ mod tests {
             "X-Amz-Signature",
             "auth",
         ] {
-            assert!(SourceLocation::is_secret_parameter(name), "{name}");
+            assert!(SourceLocation::is_secret_query_parameter(name), "{name}");
         }
         for name in ["line", "keys_of", "author", "format", "sigma"] {
-            assert!(!SourceLocation::is_secret_parameter(name), "{name}");
+            assert!(!SourceLocation::is_secret_query_parameter(name), "{name}");
         }
     }
 }

@@ -10,5 +10,5 @@ pub use credential::{BasicAuth, OAuth2Client};
 pub use location::url_host;
 pub use location::{BadLocation, SourceLocation};
 pub use secret::Secret;
-pub use siri::{SiriAnswers, SiriEnvelope, SiriMode, SiriService, SiriSource};
-pub use siri_ids::{IdKind, IdTable, IdTableError, SiriIds};
+pub use siri::{SiriAnswers, SiriEnvelope, SiriMode, SiriService, SiriSourceSettings};
+pub use siri_ids::{IdKind, IdTable, IdTableError, SiriIdMapping};

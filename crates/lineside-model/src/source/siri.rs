@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Secret;
-use super::SiriIds;
+use super::SiriIdMapping;
 
 /// Defines enumerations with their names in the configuration.
 macro_rules! choices {
@@ -77,7 +77,7 @@ choices! {
 
 /// The SIRI settings of a feed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SiriSource {
+pub struct SiriSourceSettings {
     /// The requested services.
     pub services: Vec<SiriService>,
     /// The kind of requests.
@@ -90,29 +90,29 @@ pub struct SiriSource {
     /// The envelope of requests.
     pub envelope: SiriEnvelope,
     /// The mapping of ids to those of the schedule.
-    pub ids: SiriIds,
+    pub ids: SiriIdMapping,
     /// The stops for stop monitoring.
     pub stops: Vec<String>,
 }
 
-impl Default for SiriSource {
+impl Default for SiriSourceSettings {
     /// Returns the settings of a URL that answers a plain GET, with the schedule's ids.
-    fn default() -> SiriSource {
-        SiriSource {
+    fn default() -> SiriSourceSettings {
+        SiriSourceSettings {
             services: vec![SiriService::Timetables],
             mode: SiriMode::Lite,
             requestor_ref: None,
             answers: None,
             envelope: SiriEnvelope::Xml,
-            ids: SiriIds::Same,
+            ids: SiriIdMapping::Same,
             stops: Vec::new(),
         }
     }
 }
 
-impl SiriSource {
+impl SiriSourceSettings {
     /// Returns true if answers contain changes since the preceding answer instead of all data.
-    pub fn answers_changes(&self) -> bool {
+    pub fn is_limited_to_changes(&self) -> bool {
         match (self.mode, self.answers) {
             (SiriMode::Subscribe, _) => true,
             (_, Some(answers)) => answers == SiriAnswers::Changes,
@@ -122,8 +122,9 @@ impl SiriSource {
     }
 
     /// Returns true if both settings lead to the same requests.
-    pub fn has_same_requests(&self, other: &SiriSource) -> bool {
-        let ids = SiriIds::Same;
-        SiriSource { ids: ids.clone(), ..self.clone() } == SiriSource { ids, ..other.clone() }
+    pub fn has_same_requests(&self, other: &SiriSourceSettings) -> bool {
+        let ids = SiriIdMapping::Same;
+        SiriSourceSettings { ids: ids.clone(), ..self.clone() }
+            == SiriSourceSettings { ids, ..other.clone() }
     }
 }

@@ -39,7 +39,7 @@ impl IdKind {
 
 /// The mapping from the ids of a SIRI feed to those of its schedule.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum SiriIds {
+pub enum SiriIdMapping {
     /// The ids are equal.
     #[default]
     Same,
@@ -51,26 +51,28 @@ pub enum SiriIds {
     Table(Arc<str>, Arc<IdTable>),
 }
 
-impl SiriIds {
+impl SiriIdMapping {
     /// Returns the schedule's id.
-    pub fn map_id(&self, kind: IdKind, id: &str) -> SmolStr {
+    pub fn map_to_schedule_id(&self, kind: IdKind, id: &str) -> SmolStr {
         match self {
-            SiriIds::Same => SmolStr::new(id),
-            SiriIds::Prefix(prefix) => match id.strip_prefix(prefix.as_str()) {
+            SiriIdMapping::Same => SmolStr::new(id),
+            SiriIdMapping::Prefix(prefix) => match id.strip_prefix(prefix.as_str()) {
                 Some(rest) => SmolStr::new(rest),
                 None => format_smolstr!("{prefix}{id}"),
             },
-            SiriIds::Netex => netex_object_name(id),
-            SiriIds::Table(_, table) => table.find_id(kind, id).unwrap_or_else(|| SmolStr::new(id)),
+            SiriIdMapping::Netex => netex_id_object_part(id),
+            SiriIdMapping::Table(_, table) => {
+                table.find_id(kind, id).unwrap_or_else(|| SmolStr::new(id))
+            }
         }
     }
 
     /// Parses the configured name; a table has none.
-    pub fn parse(name: &str) -> Option<SiriIds> {
+    pub fn parse(name: &str) -> Option<SiriIdMapping> {
         match (name, name.strip_prefix("prefix:")) {
-            ("same", _) => Some(SiriIds::Same),
-            ("netex", _) => Some(SiriIds::Netex),
-            (_, Some(prefix)) if !prefix.is_empty() => Some(SiriIds::Prefix(prefix.into())),
+            ("same", _) => Some(SiriIdMapping::Same),
+            ("netex", _) => Some(SiriIdMapping::Netex),
+            (_, Some(prefix)) if !prefix.is_empty() => Some(SiriIdMapping::Prefix(prefix.into())),
             _ => None,
         }
     }
@@ -78,17 +80,17 @@ impl SiriIds {
     /// Returns the configured name; `None` for a table.
     pub fn config_name(&self) -> Option<SmolStr> {
         match self {
-            SiriIds::Same => Some(SmolStr::new_static("same")),
-            SiriIds::Prefix(prefix) => Some(format_smolstr!("prefix:{prefix}")),
-            SiriIds::Netex => Some(SmolStr::new_static("netex")),
-            SiriIds::Table(..) => None,
+            SiriIdMapping::Same => Some(SmolStr::new_static("same")),
+            SiriIdMapping::Prefix(prefix) => Some(format_smolstr!("prefix:{prefix}")),
+            SiriIdMapping::Netex => Some(SmolStr::new_static("netex")),
+            SiriIdMapping::Table(..) => None,
         }
     }
 }
 
 /// Returns the part of a NeTEx id that names the object: `NO:Line:7` and `FR:Line:7:LOC` both yield 7. French ids may
 /// contain a qualifier of up to two letters before it: `X:StopPoint:Q:7:LOC`. Other ids are unchanged.
-fn netex_object_name(id: &str) -> SmolStr {
+fn netex_id_object_part(id: &str) -> SmolStr {
     let mut parts: Vec<&str> = id.split(':').collect();
     if parts.len() < 3 {
         return SmolStr::new(id);
@@ -182,23 +184,23 @@ mod tests {
     #[test]
     fn siri_ids_map_to_ids_of_the_schedule() {
         let table = IdTable::parse(b"kind,siri,gtfs\nstop,A,1\r\n,B,2\n\n").unwrap();
-        let table = SiriIds::Table("ids.csv".into(), Arc::new(table));
+        let table = SiriIdMapping::Table("ids.csv".into(), Arc::new(table));
         for (ids, kind, id, expected) in [
-            (&SiriIds::Same, IdKind::Stop, "NSR:Quay:7", "NSR:Quay:7"),
-            (&SiriIds::Prefix("no:".into()), IdKind::Line, "7", "no:7"),
-            (&SiriIds::Prefix("no:".into()), IdKind::Line, "no:7", "7"),
-            (&SiriIds::Netex, IdKind::Stop, "NSR:Quay:7", "7"),
-            (&SiriIds::Netex, IdKind::Stop, "STIF:StopPoint:Q:22092:", "22092"),
-            (&SiriIds::Netex, IdKind::Line, "FR:Line:A:B:LOC", "B"),
-            (&SiriIds::Netex, IdKind::Line, "FR:Line:north:1:LOC", "north:1"),
-            (&SiriIds::Netex, IdKind::Journey, "X:VehicleJourney::7:LOC", "7"),
-            (&SiriIds::Netex, IdKind::Line, "7", "7"),
-            (&SiriIds::Netex, IdKind::Line, "a::", "a::"),
+            (&SiriIdMapping::Same, IdKind::Stop, "NSR:Quay:7", "NSR:Quay:7"),
+            (&SiriIdMapping::Prefix("no:".into()), IdKind::Line, "7", "no:7"),
+            (&SiriIdMapping::Prefix("no:".into()), IdKind::Line, "no:7", "7"),
+            (&SiriIdMapping::Netex, IdKind::Stop, "NSR:Quay:7", "7"),
+            (&SiriIdMapping::Netex, IdKind::Stop, "STIF:StopPoint:Q:22092:", "22092"),
+            (&SiriIdMapping::Netex, IdKind::Line, "FR:Line:A:B:LOC", "B"),
+            (&SiriIdMapping::Netex, IdKind::Line, "FR:Line:north:1:LOC", "north:1"),
+            (&SiriIdMapping::Netex, IdKind::Journey, "X:VehicleJourney::7:LOC", "7"),
+            (&SiriIdMapping::Netex, IdKind::Line, "7", "7"),
+            (&SiriIdMapping::Netex, IdKind::Line, "a::", "a::"),
             (&table, IdKind::Stop, "A", "1"),
             (&table, IdKind::Line, "A", "A"),
             (&table, IdKind::Line, "B", "2"),
         ] {
-            assert_eq!(ids.map_id(kind, id), expected, "{id} mapped by {ids:?}");
+            assert_eq!(ids.map_to_schedule_id(kind, id), expected, "{id} mapped by {ids:?}");
         }
     }
 
@@ -206,11 +208,11 @@ mod tests {
     fn id_rules_round_trip_through_their_text() {
         for name in ["same", "netex", "prefix:no:"] {
             assert_eq!(
-                SiriIds::parse(name).and_then(|ids| ids.config_name()).as_deref(),
+                SiriIdMapping::parse(name).and_then(|ids| ids.config_name()).as_deref(),
                 Some(name)
             );
         }
-        assert_eq!((SiriIds::parse("prefix:"), SiriIds::parse("other")), (None, None));
+        assert_eq!((SiriIdMapping::parse("prefix:"), SiriIdMapping::parse("other")), (None, None));
     }
 
     #[test]

@@ -208,7 +208,7 @@ fn since_changes_only_with_the_state() {
 fn outcomes_are_counted_by_name() {
     let mut status = FeedStatus::default();
     for outcome in ["new", "same", "new", "http_500"] {
-        status.count_outcome(outcome);
+        status.count_poll_outcome(outcome);
     }
     assert_eq!(status.fetches, 4);
     assert_eq!(status.outcomes[0], ("new".into(), 2));
@@ -242,7 +242,7 @@ fn an_impossible_timestamp_is_not_fresh() {
 #[test]
 fn a_schedule_is_expired_unless_its_source_keeps_failing() {
     let schedule = FeedStatus { format: Some(Format::Gtfs), data_time: None, ..good(1000) };
-    let end = ServiceEnd { last_day: jiff::civil::date(2024, 6, 1), at: UnixMillis(7) };
+    let end = EndOfService { last_day: jiff::civil::date(2024, 6, 1), at: UnixMillis(7) };
     let ended = HealthRules { ended: Some(end), ..RULES };
     check(schedule.clone(), 1000, &RULES, FeedState::Ok, "fresh");
     check(schedule.clone(), 1000, &ended, FeedState::Expired, "1 Jun 2024");
@@ -266,7 +266,7 @@ fn a_paused_feed_keeps_the_state_before_its_pause() {
     assert_eq!(status.state_before_pause, Some(FeedState::Ok));
     status.update_state(at(9000), at(9000), &paused);
     assert_eq!((status.state_before_pause, status.since), (Some(FeedState::Ok), at(1010)));
-    assert!(!status.state.is_trouble());
+    assert!(!status.state.is_problem_state());
     status.update_state(at(9001), at(9001), &RULES);
     assert_eq!((status.state, status.state_before_pause), (FeedState::Stale, None));
 }

@@ -7,12 +7,12 @@ use smol_str::SmolStr;
 
 use crate::{
     limits::{MATCH_ID_CHARS_MAX, MATCH_SAMPLES_MAX, MATCH_TIMETABLE_IDS_MAX},
-    trip_identity::nonempty_text,
+    trip_identity::text_if_nonempty,
 };
 
 /// The reason why a reference is not matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MatchReason {
+pub enum UnmatchedReason {
     /// The trip is not in the timetable.
     UnknownTrip,
     /// The trip is in the timetable but does not run on the service date.
@@ -33,38 +33,41 @@ pub enum MatchReason {
     DayBefore,
 }
 
-impl MatchReason {
-    pub const ALL: [MatchReason; 9] = [
-        MatchReason::UnknownTrip,
-        MatchReason::NotRunning,
-        MatchReason::NoTrip,
-        MatchReason::UnknownRoute,
-        MatchReason::UnknownStop,
-        MatchReason::UnknownAgency,
-        MatchReason::Added,
-        MatchReason::NoReference,
-        MatchReason::DayBefore,
+impl UnmatchedReason {
+    pub const ALL: [UnmatchedReason; 9] = [
+        UnmatchedReason::UnknownTrip,
+        UnmatchedReason::NotRunning,
+        UnmatchedReason::NoTrip,
+        UnmatchedReason::UnknownRoute,
+        UnmatchedReason::UnknownStop,
+        UnmatchedReason::UnknownAgency,
+        UnmatchedReason::Added,
+        UnmatchedReason::NoReference,
+        UnmatchedReason::DayBefore,
     ];
 
     /// Returns the name in reports.
     pub fn as_str(self) -> &'static str {
         match self {
-            MatchReason::UnknownTrip => "unknown_trip",
-            MatchReason::NotRunning => "not_running",
-            MatchReason::NoTrip => "no_trip",
-            MatchReason::UnknownRoute => "unknown_route",
-            MatchReason::UnknownStop => "unknown_stop",
-            MatchReason::UnknownAgency => "unknown_agency",
-            MatchReason::Added => "added",
-            MatchReason::NoReference => "no_reference",
-            MatchReason::DayBefore => "day_before",
+            UnmatchedReason::UnknownTrip => "unknown_trip",
+            UnmatchedReason::NotRunning => "not_running",
+            UnmatchedReason::NoTrip => "no_trip",
+            UnmatchedReason::UnknownRoute => "unknown_route",
+            UnmatchedReason::UnknownStop => "unknown_stop",
+            UnmatchedReason::UnknownAgency => "unknown_agency",
+            UnmatchedReason::Added => "added",
+            UnmatchedReason::NoReference => "no_reference",
+            UnmatchedReason::DayBefore => "day_before",
         }
     }
 
     /// Returns true if the reason counts as unmatched. Added trips and entities without references are neither matched
     /// nor unmatched; trips matched on the day before are matched.
-    pub fn is_unmatched(self) -> bool {
-        !matches!(self, MatchReason::Added | MatchReason::NoReference | MatchReason::DayBefore)
+    pub fn is_counted_as_unmatched(self) -> bool {
+        !matches!(
+            self,
+            UnmatchedReason::Added | UnmatchedReason::NoReference | UnmatchedReason::DayBefore
+        )
     }
 
     /// Returns a few ids from the timetable to compare with unknown ones.
@@ -73,10 +76,12 @@ impl MatchReason {
             ids.filter(|id| !id.is_empty()).take(MATCH_TIMETABLE_IDS_MAX).map(shorten_id).collect()
         }
         match self {
-            MatchReason::UnknownTrip => first_ids(timetable.trips().map(|trip| trip.id)),
-            MatchReason::UnknownRoute => first_ids(timetable.routes().map(|route| route.id)),
-            MatchReason::UnknownStop => first_ids(timetable.stops().map(|stop| stop.id)),
-            MatchReason::UnknownAgency => first_ids(timetable.agencies().map(|agency| agency.id)),
+            UnmatchedReason::UnknownTrip => first_ids(timetable.trips().map(|trip| trip.id)),
+            UnmatchedReason::UnknownRoute => first_ids(timetable.routes().map(|route| route.id)),
+            UnmatchedReason::UnknownStop => first_ids(timetable.stops().map(|stop| stop.id)),
+            UnmatchedReason::UnknownAgency => {
+                first_ids(timetable.agencies().map(|agency| agency.id))
+            }
             _ => Vec::new(),
         }
     }
@@ -84,40 +89,40 @@ impl MatchReason {
 
 /// An unmatched reference with its most specific id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct UnmatchedId<'a> {
-    pub(super) reason: MatchReason,
+pub(super) struct UnmatchedReference<'a> {
+    pub(super) reason: UnmatchedReason,
     pub(super) id: &'a str,
     /// The service date, if it is the problem.
     pub(super) start_date: Option<&'a str>,
 }
 
-impl<'a> UnmatchedId<'a> {
-    pub(super) fn new(reason: MatchReason, id: &'a str) -> UnmatchedId<'a> {
-        UnmatchedId { reason, id, start_date: None }
+impl<'a> UnmatchedReference<'a> {
+    pub(super) fn new(reason: UnmatchedReason, id: &'a str) -> UnmatchedReference<'a> {
+        UnmatchedReference { reason, id, start_date: None }
     }
 }
 
 /// The outcome of a lookup.
-pub(super) type Verdict<'a> = Result<(), UnmatchedId<'a>>;
+pub(super) type MatchResult<'a> = Result<(), UnmatchedReference<'a>>;
 
 /// The number of matched and unmatched references of one kind, with reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchCount {
     /// References that are in the timetable.
     pub matched: u64,
-    reasons: BTreeMap<MatchReason, ReasonCount>,
+    reasons: BTreeMap<UnmatchedReason, MatchReasonCount>,
 }
 
 /// Unmatched references for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReasonCount {
+pub struct MatchReasonCount {
     /// The number of references.
     pub count: u64,
     samples: BTreeSet<SmolStr>,
     timetable_ids: Vec<SmolStr>,
 }
 
-impl ReasonCount {
+impl MatchReasonCount {
     /// Returns the alphabetically first ids, at most 10 distinct ones: of the unknown items; with `:<start_date>` after
     /// a trip that does not run then; of the record, if it has no reference. An id of more than 200 characters is
     /// truncated.
@@ -126,11 +131,11 @@ impl ReasonCount {
     }
 
     /// Returns a few ids of the same kind from the timetable.
-    pub fn known_ids(&self) -> impl ExactSizeIterator<Item = &str> {
+    pub fn timetable_sample_ids(&self) -> impl ExactSizeIterator<Item = &str> {
         self.timetable_ids.iter().map(SmolStr::as_str)
     }
 
-    fn add_unmatched(&mut self, found: UnmatchedId<'_>) {
+    fn add_unmatched(&mut self, found: UnmatchedReference<'_>) {
         self.count += 1;
         let is_full = self.samples.len() >= MATCH_SAMPLES_MAX;
         if is_full && self.samples.last().is_some_and(|last| found.id >= last.as_str()) {
@@ -149,7 +154,7 @@ impl ReasonCount {
 impl MatchCount {
     /// Returns the number of unmatched references.
     pub fn unmatched_count(&self) -> u64 {
-        let unmatched = self.reasons.iter().filter(|(reason, _)| reason.is_unmatched());
+        let unmatched = self.reasons.iter().filter(|(reason, _)| reason.is_counted_as_unmatched());
         unmatched.map(|(_, found)| found.count).sum()
     }
 
@@ -170,11 +175,11 @@ impl MatchCount {
 
     /// Returns the reasons with their counts; at the end added trips, missing references, and trips matched on another
     /// day.
-    pub fn reasons(&self) -> impl Iterator<Item = (MatchReason, &ReasonCount)> {
+    pub fn reasons(&self) -> impl Iterator<Item = (UnmatchedReason, &MatchReasonCount)> {
         self.reasons.iter().map(|(reason, found)| (*reason, found))
     }
 
-    pub(super) fn add_verdict(&mut self, verdict: Verdict<'_>) {
+    pub(super) fn count_result(&mut self, verdict: MatchResult<'_>) {
         match verdict {
             Ok(()) => self.matched += 1,
             Err(found) => self.reasons.entry(found.reason).or_default().add_unmatched(found),
@@ -182,19 +187,23 @@ impl MatchCount {
     }
 
     /// Adds the outcome of a trip lookup, and counts a trip that was matched on another day than the named one.
-    pub(super) fn add_trip_verdict(&mut self, verdict: Verdict<'_>, trip: Option<&TripDescriptor>) {
+    pub(super) fn count_trip_result(
+        &mut self,
+        verdict: MatchResult<'_>,
+        trip: Option<&TripDescriptor>,
+    ) {
         let moved = trip.filter(|_| verdict.is_ok());
         let moved = moved.and_then(|trip| {
-            nonempty_text(&trip.trip_id).zip(nonempty_text(&trip.named_start_date))
+            text_if_nonempty(&trip.trip_id).zip(text_if_nonempty(&trip.named_start_date))
         });
-        self.add_verdict(verdict);
+        self.count_result(verdict);
         if let Some((id, named)) = moved {
-            let found = UnmatchedId::new(MatchReason::DayBefore, id);
-            self.add_verdict(Err(UnmatchedId { start_date: Some(named), ..found }));
+            let found = UnmatchedReference::new(UnmatchedReason::DayBefore, id);
+            self.count_result(Err(UnmatchedReference { start_date: Some(named), ..found }));
         }
     }
 
-    pub(super) fn put_known_ids(&mut self, timetable: &Timetable) {
+    pub(super) fn set_timetable_sample_ids(&mut self, timetable: &Timetable) {
         for (reason, found) in &mut self.reasons {
             found.timetable_ids = reason.sample_known_ids(timetable);
         }
@@ -218,25 +227,25 @@ fn shorten_id(id: &str) -> SmolStr {
 mod tests {
     use super::*;
 
-    fn unknown(id: &str) -> Verdict<'_> {
-        Err(UnmatchedId::new(MatchReason::UnknownTrip, id))
+    fn unknown(id: &str) -> MatchResult<'_> {
+        Err(UnmatchedReference::new(UnmatchedReason::UnknownTrip, id))
     }
 
     #[test]
     fn the_match_rate_counts_matchable_entities_only() {
         let mut counts = MatchCount::default();
         assert_eq!((counts.matched_share(), counts.is_empty()), (None, true));
-        counts.add_verdict(Err(UnmatchedId::new(MatchReason::Added, "n")));
-        counts.add_verdict(Err(UnmatchedId::new(MatchReason::NoReference, "v")));
+        counts.count_result(Err(UnmatchedReference::new(UnmatchedReason::Added, "n")));
+        counts.count_result(Err(UnmatchedReference::new(UnmatchedReason::NoReference, "v")));
         assert_eq!(
             (counts.matched_share(), counts.total_count(), counts.is_empty()),
             (None, 0, false)
         );
-        counts.add_verdict(unknown("a"));
+        counts.count_result(unknown("a"));
         assert_eq!(counts.matched_share(), Some(0.0));
-        counts.add_verdict(Ok(()));
-        counts.add_verdict(Ok(()));
-        counts.add_verdict(Ok(()));
+        counts.count_result(Ok(()));
+        counts.count_result(Ok(()));
+        counts.count_result(Ok(()));
         assert_eq!(
             (counts.matched, counts.unmatched_count(), counts.matched_share()),
             (3, 1, Some(0.75))
@@ -249,8 +258,8 @@ mod tests {
         for step in [1, 7, 13, 49] {
             let mut counts = MatchCount::default();
             for at in 0..ids.len() {
-                counts.add_verdict(unknown(&ids[at * step % ids.len()]));
-                counts.add_verdict(unknown(&ids[at * step % ids.len()]));
+                counts.count_result(unknown(&ids[at * step % ids.len()]));
+                counts.count_result(unknown(&ids[at * step % ids.len()]));
             }
             let (_, found) = counts.reasons().next().unwrap();
             assert_eq!(found.count, 100);
@@ -262,14 +271,15 @@ mod tests {
     fn a_long_id_is_truncated() {
         let mut counts = MatchCount::default();
         let long = "ø".repeat(100_000);
-        counts.add_verdict(unknown(&long));
+        counts.count_result(unknown(&long));
         let sample = counts.reasons().next().unwrap().1.sample_ids().next().unwrap();
         assert_eq!(sample.chars().count(), MATCH_ID_CHARS_MAX + 1);
     }
 
     #[test]
     fn each_reason_has_its_own_name() {
-        let words: BTreeSet<&str> = MatchReason::ALL.into_iter().map(MatchReason::as_str).collect();
-        assert_eq!(words.len(), MatchReason::ALL.len());
+        let words: BTreeSet<&str> =
+            UnmatchedReason::ALL.into_iter().map(UnmatchedReason::as_str).collect();
+        assert_eq!(words.len(), UnmatchedReason::ALL.len());
     }
 }

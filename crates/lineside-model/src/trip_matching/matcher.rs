@@ -9,12 +9,12 @@ use lineside_formats::{
     },
 };
 
-use super::count::{MatchCount, MatchReason, UnmatchedId, Verdict};
+use super::count::{MatchCount, MatchResult, UnmatchedReason, UnmatchedReference};
 use crate::trip_forecast::parse_gtfs_date;
-use crate::trip_identity::{is_extra_trip, nonempty_text};
+use crate::trip_identity::{is_extra_trip, text_if_nonempty};
 
 /// Counts the trips of entities: of their trip updates, else of vehicles on a trip.
-pub fn match_trips<'e>(
+pub fn count_matched_trips<'e>(
     entities: impl IntoIterator<Item = &'e FeedEntity>,
     timetable: &Timetable,
 ) -> MatchCount {
@@ -22,17 +22,17 @@ pub fn match_trips<'e>(
     let mut counts = MatchCount::default();
     for entity in entities {
         if let Some(update) = &entity.trip_update {
-            counts.add_trip_verdict(
+            counts.count_trip_result(
                 matcher.match_trip_update(&update.trip, &entity.id),
                 Some(&update.trip),
             );
         } else if let Some(trip) = entity.vehicle.as_ref().and_then(|it| it.trip.as_ref())
-            && nonempty_text(&trip.trip_id).is_some()
+            && text_if_nonempty(&trip.trip_id).is_some()
         {
-            counts.add_trip_verdict(matcher.match_trip_update(trip, &entity.id), Some(trip));
+            counts.count_trip_result(matcher.match_trip_update(trip, &entity.id), Some(trip));
         }
     }
-    counts.put_known_ids(timetable);
+    counts.set_timetable_sample_ids(timetable);
     counts
 }
 
@@ -53,16 +53,16 @@ impl<'a> TripMatcher<'a> {
         self,
         trip: &'t TripDescriptor,
         record: &'t str,
-    ) -> Verdict<'t> {
+    ) -> MatchResult<'t> {
         if is_added_trip(trip) {
-            let id = nonempty_text(&trip.trip_id).unwrap_or(record);
-            return Err(UnmatchedId::new(MatchReason::Added, id));
+            let id = text_if_nonempty(&trip.trip_id).unwrap_or(record);
+            return Err(UnmatchedReference::new(UnmatchedReason::Added, id));
         }
-        match nonempty_text(&trip.trip_id) {
+        match text_if_nonempty(&trip.trip_id) {
             Some(id) => self.match_trip(id, trip),
             None => {
-                nonempty_text(&trip.route_id).map_or(Ok(()), |route| self.match_route(route))?;
-                Err(UnmatchedId::new(MatchReason::NoTrip, record))
+                text_if_nonempty(&trip.route_id).map_or(Ok(()), |route| self.match_route(route))?;
+                Err(UnmatchedReference::new(UnmatchedReason::NoTrip, record))
             }
         }
     }
@@ -72,10 +72,10 @@ impl<'a> TripMatcher<'a> {
         self,
         trip: Option<&'t TripDescriptor>,
         record: &'t str,
-    ) -> Verdict<'t> {
-        let nothing = Err(UnmatchedId::new(MatchReason::NoReference, record));
+    ) -> MatchResult<'t> {
+        let nothing = Err(UnmatchedReference::new(UnmatchedReason::NoReference, record));
         let Some(trip) = trip else { return nothing };
-        match (nonempty_text(&trip.trip_id), nonempty_text(&trip.route_id)) {
+        match (text_if_nonempty(&trip.trip_id), text_if_nonempty(&trip.route_id)) {
             (None, None) => nothing,
             (None, Some(route)) if !is_added_trip(trip) => self.match_route(route),
             _ => self.match_trip_update(trip, record),
@@ -83,28 +83,28 @@ impl<'a> TripMatcher<'a> {
     }
 
     /// Looks up a trip by its id and its service date, if the timetable decides when it runs.
-    fn match_trip<'t>(self, id: &'t str, trip: &'t TripDescriptor) -> Verdict<'t> {
+    fn match_trip<'t>(self, id: &'t str, trip: &'t TripDescriptor) -> MatchResult<'t> {
         let Some(known) = self.timetable.find_trip(id) else {
-            return Err(UnmatchedId::new(MatchReason::UnknownTrip, id));
+            return Err(UnmatchedReference::new(UnmatchedReason::UnknownTrip, id));
         };
         // A duplicated, replaced or unscheduled trip runs when its entity says so.
-        let Some(date) = nonempty_text(&trip.start_date).filter(|_| !is_extra_trip(trip)) else {
+        let Some(date) = text_if_nonempty(&trip.start_date).filter(|_| !is_extra_trip(trip)) else {
             return Ok(());
         };
         let service = self.timetable.trip(known).service;
         match parse_gtfs_date(date).filter(|&date| self.timetable.is_service_active(service, date))
         {
             Some(_) => Ok(()),
-            None => Err(UnmatchedId {
+            None => Err(UnmatchedReference {
                 start_date: Some(date),
-                ..UnmatchedId::new(MatchReason::NotRunning, id)
+                ..UnmatchedReference::new(UnmatchedReason::NotRunning, id)
             }),
         }
     }
 
-    pub(super) fn match_route(self, id: &str) -> Verdict<'_> {
+    pub(super) fn match_route(self, id: &str) -> MatchResult<'_> {
         let known = self.timetable.find_route(id);
-        known.map(drop).ok_or(UnmatchedId::new(MatchReason::UnknownRoute, id))
+        known.map(drop).ok_or(UnmatchedReference::new(UnmatchedReason::UnknownRoute, id))
     }
 }
 
@@ -134,12 +134,13 @@ impl<'a> EntityMatcher<'a> {
         &self,
         selector: &'t EntitySelector,
         record: &'t str,
-    ) -> Verdict<'t> {
+    ) -> MatchResult<'t> {
         let trip = selector.trip.as_ref();
-        let trip_route = trip.and_then(|trip| nonempty_text(&trip.route_id));
-        let trip = trip.filter(|trip| nonempty_text(&trip.trip_id).is_some());
-        let route = nonempty_text(&selector.route_id).or(trip_route.filter(|_| trip.is_none()));
-        let (stop, agency) = (nonempty_text(&selector.stop_id), nonempty_text(&selector.agency_id));
+        let trip_route = trip.and_then(|trip| text_if_nonempty(&trip.route_id));
+        let trip = trip.filter(|trip| text_if_nonempty(&trip.trip_id).is_some());
+        let route = text_if_nonempty(&selector.route_id).or(trip_route.filter(|_| trip.is_none()));
+        let (stop, agency) =
+            (text_if_nonempty(&selector.stop_id), text_if_nonempty(&selector.agency_id));
         if let Some(trip) = trip {
             self.trips.match_trip_update(trip, record)?;
         }
@@ -149,20 +150,20 @@ impl<'a> EntityMatcher<'a> {
         let has_no_entity = trip.is_none() && route.is_none() && stop.is_none() && agency.is_none();
         // A route type alone selects all routes of the type.
         if has_no_entity && selector.route_type.is_none() {
-            return Err(UnmatchedId::new(MatchReason::NoReference, record));
+            return Err(UnmatchedReference::new(UnmatchedReason::NoReference, record));
         }
         Ok(())
     }
 
-    pub(super) fn match_stop<'t>(&self, id: &'t str) -> Verdict<'t> {
+    pub(super) fn match_stop<'t>(&self, id: &'t str) -> MatchResult<'t> {
         let known = self.trips.timetable.find_stop(id);
-        known.map(drop).ok_or(UnmatchedId::new(MatchReason::UnknownStop, id))
+        known.map(drop).ok_or(UnmatchedReference::new(UnmatchedReason::UnknownStop, id))
     }
 
     /// The only agency of a timetable may have no id: then every id matches.
-    fn match_agency<'t>(&self, id: &'t str) -> Verdict<'t> {
+    fn match_agency<'t>(&self, id: &'t str) -> MatchResult<'t> {
         let is_known = self.agencies.is_empty() || self.agencies.contains(id);
-        is_known.then_some(()).ok_or(UnmatchedId::new(MatchReason::UnknownAgency, id))
+        is_known.then_some(()).ok_or(UnmatchedReference::new(UnmatchedReason::UnknownAgency, id))
     }
 }
 
@@ -204,7 +205,7 @@ mod tests {
         }
     }
 
-    fn describe_verdict(verdict: Verdict<'_>) -> String {
+    fn describe_verdict(verdict: MatchResult<'_>) -> String {
         match verdict {
             Ok(()) => "matched".to_owned(),
             Err(found) => {
@@ -331,11 +332,11 @@ mod tests {
             let update = TripUpdate { trip, ..TripUpdate::default() };
             FeedEntity { trip_update: Some(update), ..FeedEntity::default() }
         };
-        let counts = match_trips(&[update("weekday"), update("X")], &timetable);
+        let counts = count_matched_trips(&[update("weekday"), update("X")], &timetable);
         assert_eq!((counts.matched, counts.unmatched_count()), (1, 1));
         let reasons: Vec<_> =
             counts.reasons().map(|(reason, found)| (reason, found.count)).collect();
-        assert_eq!(reasons, [(MatchReason::UnknownTrip, 1), (MatchReason::DayBefore, 1)]);
+        assert_eq!(reasons, [(UnmatchedReason::UnknownTrip, 1), (UnmatchedReason::DayBefore, 1)]);
         let (_, found) = counts.reasons().last().unwrap();
         assert!(found.sample_ids().eq(["weekday:20260307"]));
     }
@@ -361,12 +362,12 @@ mod tests {
             FeedEntity { vehicle: Some(vehicle(trip("always", "", ""))), ..FeedEntity::default() },
             FeedEntity { vehicle: Some(vehicle(trip("", "", "R"))), ..FeedEntity::default() },
         ];
-        let counts = match_trips(&entities, &timetable);
+        let counts = count_matched_trips(&entities, &timetable);
         assert_eq!((counts.matched, counts.unmatched_count()), (1, 1), "an entity is counted once");
         let (reason, found) = counts.reasons().next().unwrap();
-        assert_eq!((reason, found.count), (MatchReason::UnknownTrip, 1));
+        assert_eq!((reason, found.count), (UnmatchedReason::UnknownTrip, 1));
         assert!(found.sample_ids().eq(["X:weekday"]));
-        let mut known: Vec<&str> = found.known_ids().collect();
+        let mut known: Vec<&str> = found.timetable_sample_ids().collect();
         known.sort_unstable();
         assert_eq!(known, ["always", "weekday"]);
     }

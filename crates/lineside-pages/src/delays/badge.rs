@@ -1,6 +1,6 @@
 //! The badge: the answer as a small picture for other sites.
 
-use lineside_http::delays::{DelayReport, DelayVerdict, RenderedReport};
+use lineside_http::delays::{DelayReport, DelayVerdict, RenderedDelayReport};
 
 use crate::badge_picture::BACKGROUND;
 use crate::badge_picture::BAD;
@@ -15,7 +15,7 @@ use crate::words;
 const VERDICT_COLORS: [(DelayVerdict, &str); 3] =
     [(DelayVerdict::Yes, BAD), (DelayVerdict::No, GOOD), (DelayVerdict::Unknown, UNKNOWN)];
 
-pub(super) fn render_badge(answer: &DelayReport) -> RenderedReport {
+pub(super) fn render_badge(answer: &DelayReport) -> RenderedDelayReport {
     let label = match answer.question.route_name() {
         Some(line) => format!("{} {line}", answer.noun.many),
         None => answer.noun.many.to_owned(),
@@ -42,7 +42,7 @@ pub(super) fn render_badge(answer: &DelayReport) -> RenderedReport {
             .find(|(verdict, _)| *verdict == answer.verdict)
             .map_or(BACKGROUND, |(_, it)| it),
     };
-    RenderedReport::new(
+    RenderedDelayReport::new(
         "image/svg+xml",
         draw_badge(&label, &badge_label, &title, ground).into_string(),
         answer.made_at,

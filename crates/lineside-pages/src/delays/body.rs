@@ -30,7 +30,7 @@ pub(super) fn page_title(answer: &DelayReport) -> String {
 pub(super) fn network_or_feed_name(answer: &DelayReport) -> String {
     let question = &answer.question;
     let has_network = question.timetable.is_some() && !question.is_only_feed;
-    let shared = network_names::shared_name(&question.network).filter(|_| has_network);
+    let shared = network_names::shared_feed_name_prefix(&question.network).filter(|_| has_network);
     shared.unwrap_or_else(|| question.feed_name.clone())
 }
 
@@ -97,7 +97,7 @@ pub(super) fn render_delay_report(answer: &DelayReport, is_embedded: bool) -> Ma
     html! {
         (render_report_heading(answer, is_embedded))
         // Without a source of times, the answer's sentence has the end of the timetable.
-        @if has_source || network_page::last_service_day(&answer.question.network).is_none() { (network_page::render_timetable_end(&answer.question.network)) }
+        @if has_source || network_page::ended_timetable_last_day(&answer.question.network).is_none() { (network_page::render_timetable_validity_notice(&answer.question.network)) }
         (render_verdict(answer, is_embedded))
         // Without a feed that has times, every line is unknown.
         @if !is_embedded && has_source { (render_line_choice(answer)) }
@@ -124,7 +124,7 @@ fn render_report_heading(answer: &DelayReport, is_embedded: bool) -> Markup {
                 }
             }
             h1 { (delay_question_text(answer)) @if let Some(scope) = describe_line_and_stop(answer) { " " span.scope { (scope) } } }
-            (states::recording_line(&question.network))
+            (states::render_recording_line(&question.network))
         }
     }
 }
@@ -149,7 +149,7 @@ fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
     let share = answer.on_time_share().filter(|_| is_known);
     let question = &answer.question;
     // While the server is unreachable, an answer is valid no longer than its data.
-    let good_for = answer_validity_duration(question.data_late_after());
+    let good_for = answer_validity_duration(question.data_stale_after());
     html! {
         section.answer.is-share[share.is_some()] data-answer=(answer.verdict.as_str()) data-late-after=(good_for.as_secs()) aria-label="The answer" {
             @match share {
@@ -158,11 +158,11 @@ fn render_verdict(answer: &DelayReport, is_embedded: bool) -> Markup {
             }
             @if share.is_some() { (render_late_and_cancelled_counts(answer)) }
             p.answer-words { (describe_counts_or_reason(answer, share.is_some())) }
-            @if !is_embedded { (unknown::render_next_step(answer)) }
+            @if !is_embedded { (unknown::render_next_step_link(answer)) }
             // An unknown answer has nothing that the rule explains.
             @if answer.verdict != DelayVerdict::Unknown {
                 p.answer-rule.soft {
-                    "Late means " (words::format_span(question.late_after.as_secs())) " or more behind schedule. "
+                    "Late means " (words::describe_duration(question.late_after.as_secs())) " or more behind schedule. "
                     @if has_single_verdict(answer) { "Cancelled trips count, too, and are listed separately." }
                 }
             }
@@ -197,7 +197,7 @@ fn render_late_and_cancelled_counts(answer: &DelayReport) -> Markup {
 
 /// Renders the time of the answer, and the time of its data.
 fn render_answer_and_data_time(answer: &DelayReport) -> Markup {
-    let (zone, note) = (answer.question.time_zone(), answer.question.zone_note());
+    let (zone, note) = (answer.question.time_zone(), answer.question.utc_suffix());
     let now = answer.now.unix_seconds();
     html! {
         p.answer-at {
@@ -218,7 +218,7 @@ pub(super) fn format_number(count: usize) -> String {
 /// trips are shown above.
 fn describe_counts_or_reason(answer: &DelayReport, has_figures: bool) -> String {
     let Some(counts) = answer.counts else { return unknown::explain_unknown(answer) };
-    if answer.verdict == DelayVerdict::Unknown && !counts.is_conclusive() {
+    if answer.verdict == DelayVerdict::Unknown && !counts.has_enough_known_trips() {
         return unknown::explain_unknown(answer);
     }
     let mut text = if has_figures {
@@ -299,7 +299,7 @@ fn render_feeds_without_data(answer: &DelayReport) -> Markup {
                 @for source in silent {
                     li {
                         a href=(format!("/feeds/{}", source.id)) { (source.name) } " "
-                        (states::render_static_sign(source.state))
+                        (states::render_static_state(source.state))
                         @if source.state == lineside_ingest::FeedState::Ok { " " span.soft { "Its data is now out of date." } }
                         @else { details { summary { "Details" } p.soft { (source.reason) } } }
                     }
@@ -383,7 +383,7 @@ fn render_destination(trip: &TripDelay, answer: &DelayReport, is_embedded: bool)
     let has_page = !is_embedded && !trip.trip_id.is_empty() && answer.question.timetable.is_some();
     let network = answer.question.network.id().as_str();
     html! {
-        @if has_page { a.target href=(links::trip_address(network, &trip.trip_id, &trip.start_date, &trip.start_time)) { (to) } }
+        @if has_page { a.target href=(links::trip_page_url(network, &trip.trip_id, &trip.start_date, &trip.start_time)) { (to) } }
         @else { (to) }
     }
 }
@@ -402,7 +402,7 @@ fn render_trip_time_or_start(trip: &TripDelay, answer: &DelayReport, is_embedded
             @if let Some(stop) = &trip.stop_name {
                 @if trip.begins_at.is_some() { ", " }
                 "next: " @match trip.stop_id.as_deref().filter(|_| !is_embedded) {
-                    Some(id) => a href=(links::board_address(answer.question.network.id().as_str(), id)) { (stop) },
+                    Some(id) => a href=(links::departure_board_url(answer.question.network.id().as_str(), id)) { (stop) },
                     None => (stop),
                 }
             }
@@ -425,10 +425,10 @@ fn render_related_links(answer: &DelayReport, is_embedded: bool) -> Markup {
                 a href=(format!("/delays/{}/badge.svg{}", question.feed, line_and_stop_query(answer, &[]))) { "as a badge" } ", "
                 a href=(page(&[("embed", "1")])) { "for a frame" } "."
                 @if let Some(line) = question.route.as_deref().filter(|_| question.timetable.is_some()) {
-                    " " a href=(links::line_address(question.network.id().as_str(), line)) { "The line with its vehicles" } "."
+                    " " a href=(links::line_page_url(question.network.id().as_str(), line)) { "The line with its vehicles" } "."
                 }
                 @if let Some(stop) = &question.stop {
-                    " " a href=(links::board_address(question.network.id().as_str(), stop)) { "The departures of this stop" } "."
+                    " " a href=(links::departure_board_url(question.network.id().as_str(), stop)) { "The departures of this stop" } "."
                 }
             }
         }

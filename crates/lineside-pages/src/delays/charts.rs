@@ -3,10 +3,10 @@
 
 use jiff::tz::TimeZone;
 use lineside_http::delays::{
-    DataGap, DelayReport, FEED_LINES_MAX, QuarterHour, STOPS_MAX, day_start, find_gaps,
-    quarter_index,
+    DelayReport, FEED_LINES_MAX, QuarterHour, STOPS_MAX, SampleGap, find_sample_gaps,
+    last_day_start, quarter_hour_index,
 };
-use lineside_ingest::DelayClass;
+use lineside_ingest::DelayHistogramClass;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
@@ -58,7 +58,7 @@ pub(super) fn render_delay_distribution_chart(answer: &DelayReport) -> Markup {
 }
 
 /// Describes a class: whole minutes as minutes, others as seconds.
-fn describe_delay_class(class: &DelayClass) -> String {
+fn describe_delay_class(class: &DelayHistogramClass) -> String {
     let time = |seconds: i64| match seconds % 60 {
         0 => format!("{} min", seconds / 60),
         _ => format!("{seconds} s"),
@@ -84,7 +84,7 @@ fn format_class_lower_bound(from: i64, until: i64) -> String {
     }
 }
 
-fn delay_class_css_name(class: &DelayClass) -> &'static str {
+fn delay_class_css_name(class: &DelayHistogramClass) -> &'static str {
     match class.from {
         None => "early",
         Some(_) if class.is_late => "late",
@@ -98,7 +98,7 @@ pub(super) fn render_late_share_chart(answer: &DelayReport) -> Markup {
     let quarters = &answer.day.quarters;
     html! {
         section.card aria-labelledby="day-title" {
-            h2 #day-title { "Over the last 24 hours" @if answer.is_recording() { " of the recording" } }
+            h2 #day-title { "Over the last 24 hours" @if answer.is_replaying_recording() { " of the recording" } }
             div.card-body.stack {
                 @if answer.day.is_omitted && answer.question.stop.is_some() {
                     p.soft {
@@ -119,20 +119,20 @@ pub(super) fn render_late_share_chart(answer: &DelayReport) -> Markup {
                 } @else if quarters.iter().all(|quarter| quarter.trips == 0) {
                     p.soft data-day="unknown" { "No delay of these trips was known." }
                 } @else {
-                    (draw_day(answer))
-                    (render_day_table(answer))
+                    (draw_late_share_svg(answer))
+                    (render_late_share_table(answer))
                 }
             }
         }
     }
 }
 
-enum DayRow<'a> {
+enum DayTableRow<'a> {
     Recorded(&'a QuarterHour),
-    Gap(DataGap),
+    Gap(SampleGap),
 }
 
-impl DayRow<'_> {
+impl DayTableRow<'_> {
     fn row_start(&self) -> i64 {
         match self {
             Self::Recorded(quarter) => quarter.start.unix_seconds(),
@@ -142,17 +142,18 @@ impl DayRow<'_> {
 }
 
 /// Returns the rows of the day's table, newest first, with quarters and gaps interleaved.
-fn rows(quarters: &[QuarterHour], now: UnixMillis) -> Vec<DayRow<'_>> {
-    let gaps = find_gaps(quarters, now).into_iter().map(DayRow::Gap);
-    let mut rows: Vec<DayRow<'_>> = quarters.iter().map(DayRow::Recorded).chain(gaps).collect();
+fn list_day_table_rows(quarters: &[QuarterHour], now: UnixMillis) -> Vec<DayTableRow<'_>> {
+    let gaps = find_sample_gaps(quarters, now).into_iter().map(DayTableRow::Gap);
+    let mut rows: Vec<DayTableRow<'_>> =
+        quarters.iter().map(DayTableRow::Recorded).chain(gaps).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.row_start()));
     rows
 }
 
-fn render_day_table(answer: &DelayReport) -> Markup {
+fn render_late_share_table(answer: &DelayReport) -> Markup {
     let zone = answer.question.time_zone();
-    let note = answer.question.zone_note();
-    let rows = rows(&answer.day.quarters, answer.now);
+    let note = answer.question.utc_suffix();
+    let rows = list_day_table_rows(&answer.day.quarters, answer.now);
     let now = answer.now.unix_seconds();
     html! {
         details {
@@ -165,11 +166,11 @@ fn render_day_table(answer: &DelayReport) -> Markup {
                     tbody {
                         @for row in &rows {
                             tr {
-                                th scope="row" { time datetime=(words::format_rfc3339(row.row_start(), &zone)) { (words::format_clock_or_day(row.row_start(), now, &zone)) (note) } (row_end(row, now, &zone)) }
+                                th scope="row" { time datetime=(words::format_rfc3339(row.row_start(), &zone)) { (words::format_clock_or_day(row.row_start(), now, &zone)) (note) } (render_gap_end(row, now, &zone)) }
                                 @match row {
-                                    DayRow::Gap(_) => td.end.soft colspan="2" { "no data" },
-                                    DayRow::Recorded(quarter) if quarter.trips == 0 => td.end.soft colspan="2" { "no delays known" },
-                                    DayRow::Recorded(quarter) => {
+                                    DayTableRow::Gap(_) => td.end.soft colspan="2" { "no data" },
+                                    DayTableRow::Recorded(quarter) if quarter.trips == 0 => td.end.soft colspan="2" { "no delays known" },
+                                    DayTableRow::Recorded(quarter) => {
                                         td.end.numeric { (format_percent(quarter.late_share())) }
                                         td.end.numeric { (format_percent(quarter.cancelled_share())) }
                                     },
@@ -184,40 +185,42 @@ fn render_day_table(answer: &DelayReport) -> Markup {
 }
 
 /// Renders the end of a gap of several quarters: it is one row.
-fn row_end(row: &DayRow<'_>, now: i64, zone: &TimeZone) -> Markup {
+fn render_gap_end(row: &DayTableRow<'_>, now: i64, zone: &TimeZone) -> Markup {
     let end = match row {
-        DayRow::Gap(gap) if gap.quarters > 1 => gap.start.unix_seconds() + gap.quarters * 15 * 60,
-        DayRow::Gap(_) | DayRow::Recorded(_) => return html! {},
+        DayTableRow::Gap(gap) if gap.quarters > 1 => {
+            gap.start.unix_seconds() + gap.quarters * 15 * 60
+        }
+        DayTableRow::Gap(_) | DayTableRow::Recorded(_) => return html! {},
     };
     html! { " to " time datetime=(words::format_rfc3339(end, zone)) { (words::format_clock_or_day(end, now, zone)) } }
 }
 
-fn list_gaps(answer: &DelayReport) -> impl Iterator<Item = DataGap> {
-    find_gaps(&answer.day.quarters, answer.now).into_iter()
+fn list_data_gaps(answer: &DelayReport) -> impl Iterator<Item = SampleGap> {
+    find_sample_gaps(&answer.day.quarters, answer.now).into_iter()
 }
 
-fn draw_day(answer: &DelayReport) -> Markup {
+fn draw_late_share_svg(answer: &DelayReport) -> Markup {
     let zone = answer.question.time_zone();
     let quarters = &answer.day.quarters;
     let height = |quarter: &QuarterHour| quarter.late_share() + quarter.cancelled_share();
     let top = quarters.iter().map(height).fold(SHARE_MIN, f64::max).min(1.0);
     let scaled = |share: f64| share.min(1.0) / top * HEIGHT;
-    let began = words::format_clock(day_start(answer.now).div_euclid(1_000), &zone);
-    let has_gaps = list_gaps(answer).next().is_some();
+    let began = words::format_clock(last_day_start(answer.now).div_euclid(1_000), &zone);
+    let has_gaps = list_data_gaps(answer).next().is_some();
     html! {
         div.day {
             span.day-top.soft.small { (format_percent(top)) }
             svg.day-bars viewBox=(format!("0 0 {} {HEIGHT}", QUARTERS * WIDTH)) preserveAspectRatio="none" role="img"
-                aria-label=(describe_day(answer)) {
+                aria-label=(describe_late_share_chart(answer)) {
                 // Gaps are hatched, so that they look like no number.
                 pattern #not-known width="10" height="10" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
                     rect.fill-gap width="1" height="10" {}
                 }
-                @for gap in list_gaps(answer) {
-                    rect fill="url(#not-known)" x=(quarter_index(gap.start, answer.now) * WIDTH) width=(gap.quarters * WIDTH) height=(HEIGHT) {}
+                @for gap in list_data_gaps(answer) {
+                    rect fill="url(#not-known)" x=(quarter_hour_index(gap.start, answer.now) * WIDTH) width=(gap.quarters * WIDTH) height=(HEIGHT) {}
                 }
                 @for quarter in quarters.iter().filter(|quarter| quarter.trips > 0) {
-                    @let x = quarter_index(quarter.start, answer.now) * WIDTH;
+                    @let x = quarter_hour_index(quarter.start, answer.now) * WIDTH;
                     @let late = scaled(quarter.late_share());
                     @let cancelled = scaled(quarter.cancelled_share()).min(HEIGHT - late);
                     rect.fill-seen x=(x) y=(format!("{:.2}", HEIGHT - 1.5)) width=(WIDTH - 1) height="1.5" {}
@@ -225,11 +228,11 @@ fn draw_day(answer: &DelayReport) -> Markup {
                     rect.fill-cancelled x=(x) y=(format!("{:.2}", HEIGHT - late - cancelled)) width=(WIDTH - 1) height=(format!("{cancelled:.2}")) {}
                 }
             }
-            p.day-ends.soft.small { span { (began) (answer.question.zone_note()) } span data-day-end=(words::format_rfc3339(answer.now.unix_seconds(), &zone)) { @if answer.is_recording() { (words::format_clock(answer.now.unix_seconds(), &zone)) } @else { "now" } } }
+            p.day-ends.soft.small { span { (began) (answer.question.utc_suffix()) } span data-day-end=(words::format_rfc3339(answer.now.unix_seconds(), &zone)) { @if answer.is_replaying_recording() { (words::format_clock(answer.now.unix_seconds(), &zone)) } @else { "now" } } }
             ul.legend.small.soft {
-                li { (render_sign("late")) "late" }
-                li { (render_sign("cancelled")) "cancelled" }
-                li { (render_sign("seen")) "none late" }
+                li { (render_color_swatch("late")) "late" }
+                li { (render_color_swatch("cancelled")) "cancelled" }
+                li { (render_color_swatch("seen")) "none late" }
                 @if has_gaps {
                     li { svg viewBox="0 0 18 18" aria-hidden="true" { rect fill="url(#not-known)" width="18" height="18" {} } "no data" }
                 }
@@ -238,18 +241,21 @@ fn draw_day(answer: &DelayReport) -> Markup {
     }
 }
 
-fn render_sign(fill: &str) -> Markup {
+fn render_color_swatch(fill: &str) -> Markup {
     html! { svg viewBox="0 0 1 1" aria-hidden="true" { rect class=(format!("fill-{fill}")) width="1" height="1" {} } }
 }
 
 /// Describes the chart for screen readers.
-fn describe_day(answer: &DelayReport) -> String {
-    let (zone, note) = (answer.question.time_zone(), answer.question.zone_note());
-    let unknown: i64 = list_gaps(answer).map(|gap| gap.quarters).sum();
+fn describe_late_share_chart(answer: &DelayReport) -> String {
+    let (zone, note) = (answer.question.time_zone(), answer.question.utc_suffix());
+    let unknown: i64 = list_data_gaps(answer).map(|gap| gap.quarters).sum();
     let not_known = match unknown {
         0 => String::new(),
         quarters => {
-            format!(" Of {} nothing is known.", words::format_span(quarter_seconds(quarters)))
+            format!(
+                " Of {} nothing is known.",
+                words::describe_duration(quarter_hours_to_seconds(quarters))
+            )
         }
     };
     let with_trips = || answer.day.quarters.iter().filter(|quarter| quarter.trips > 0);
@@ -266,7 +272,7 @@ fn describe_day(answer: &DelayReport) -> String {
     )
 }
 
-fn quarter_seconds(quarters: i64) -> u64 {
+fn quarter_hours_to_seconds(quarters: i64) -> u64 {
     u64::try_from(quarters * 15 * 60).unwrap_or(0)
 }
 
@@ -284,7 +290,7 @@ fn format_percent(share: f64) -> String {
 mod tests {
     use std::time::Duration;
 
-    use lineside_ingest::classify_delays;
+    use lineside_ingest::group_trips_by_delay;
 
     use super::*;
 
@@ -292,7 +298,7 @@ mod tests {
     fn delay_classes_are_described_in_minutes() {
         let none: [&lineside_ingest::TripDelay; 0] = [];
         let list_labels = |late_after| {
-            let classes = classify_delays(none, Duration::from_secs(late_after));
+            let classes = group_trips_by_delay(none, Duration::from_secs(late_after));
             classes.iter().map(describe_delay_class).collect::<Vec<_>>()
         };
         let expect = [
@@ -321,10 +327,10 @@ mod tests {
             trips: 1,
             ..QuarterHour::default()
         });
-        let rows = rows(&quarters, now);
-        let starts: Vec<i64> = rows.iter().map(DayRow::row_start).collect();
+        let rows = list_day_table_rows(&quarters, now);
+        let starts: Vec<i64> = rows.iter().map(DayTableRow::row_start).collect();
         assert!(starts.windows(2).all(|pair| pair[0] > pair[1]), "{starts:?}");
-        let n_gaps = rows.iter().filter(|row| matches!(row, DayRow::Gap(_))).count();
+        let n_gaps = rows.iter().filter(|row| matches!(row, DayTableRow::Gap(_))).count();
         assert_eq!((rows.len() - n_gaps, n_gaps), (6, 4), "{starts:?}");
     }
 

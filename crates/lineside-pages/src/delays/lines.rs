@@ -1,6 +1,6 @@
 //! The table of lines with their counts.
 
-use lineside_http::delays::{DelayReport, LineCount};
+use lineside_http::delays::{DelayReport, LineDelayCounts};
 use lineside_ingest::DelayCounts;
 use maud::{Markup, html};
 
@@ -37,8 +37,8 @@ pub(super) fn render_lines(answer: &DelayReport) -> Markup {
     }
 }
 
-fn render_line(answer: &DelayReport, line: &LineCount, has_delays: bool) -> Markup {
-    let LineCount { route_id, name, color, counts } = line;
+fn render_line(answer: &DelayReport, line: &LineDelayCounts, has_delays: bool) -> Markup {
+    let LineDelayCounts { route_id, name, color, counts } = line;
     let timetable = answer.question.timetable.as_deref();
     let route = timetable.and_then(|it| Some(it.route(it.find_route(route_id)?)));
     let long_name = route.map(|route| route.long_name).filter(|it| !it.is_empty() && it != name);
@@ -49,18 +49,18 @@ fn render_line(answer: &DelayReport, line: &LineCount, has_delays: bool) -> Mark
                 @if let Some(long_name) = long_name { " " span.line-name.soft { (words::shorten_name(long_name)) } }
             }
             @if has_delays {
-                (render_count(counts, counts.late, None))
-                (render_count(counts, counts.cancelled, None))
-                (render_count(counts, counts.on_time + counts.early, Some("on-time")))
+                (render_count_cell(counts, counts.late, None))
+                (render_count_cell(counts, counts.cancelled, None))
+                (render_count_cell(counts, counts.on_time + counts.early, Some("on-time")))
             }
             td.end.numeric { (format_number(counts.trips)) }
-            @if has_delays { td { (render_worst(counts, answer.question.late_after.as_secs())) } }
+            @if has_delays { td { (render_longest_delay(counts, answer.question.late_after.as_secs())) } }
         }
     }
 }
 
 /// Renders a count of a line's trips; a dash if the delays of all of them are unknown, because 0 would be wrong.
-fn render_count(counts: &DelayCounts, count: usize, class: Option<&str>) -> Markup {
+fn render_count_cell(counts: &DelayCounts, count: usize, class: Option<&str>) -> Markup {
     html! {
         @if counts.trips > 0 && counts.unknown == counts.trips {
             td.end.soft.(class.unwrap_or_default()) data-count="unknown" { "–" span.visually-hidden { " not known" } }
@@ -71,7 +71,7 @@ fn render_count(counts: &DelayCounts, count: usize, class: Option<&str>) -> Mark
 }
 
 /// Renders the longest delay. Below `late_after`, in seconds, no trip is late, so that the trip is only behind.
-fn render_worst(counts: &DelayCounts, late_after: u64) -> Markup {
+fn render_longest_delay(counts: &DelayCounts, late_after: u64) -> Markup {
     let said = words::format_delay("realtime", counts.worst.map(i64::from));
     let behind = counts.worst.and_then(|worst| u64::try_from(worst).ok()).unwrap_or(0);
     html! {
@@ -89,7 +89,7 @@ mod tests {
     fn a_delay_below_the_limit_is_not_called_late() {
         let worst = |seconds| {
             let counts = DelayCounts { worst: Some(seconds), ..DelayCounts::default() };
-            render_worst(&counts, 300).into_string().contains("data-worst=\"behind\"")
+            render_longest_delay(&counts, 300).into_string().contains("data-worst=\"behind\"")
         };
         assert_eq!([59, 60, 299, 300, -60].map(worst), [false, true, true, false, false]);
     }
@@ -97,10 +97,10 @@ mod tests {
     #[test]
     fn unknown_counts_are_not_shown_as_zero() {
         let unknown = DelayCounts { trips: 52, unknown: 52, ..DelayCounts::default() };
-        let text = render_count(&unknown, 0, None).into_string();
+        let text = render_count_cell(&unknown, 0, None).into_string();
         assert!(text.contains("data-count=\"unknown\"") && !text.contains('0'), "{text}");
         let known = DelayCounts { trips: 52, unknown: 51, on_time: 1, ..DelayCounts::default() };
-        assert!(render_count(&known, 0, None).into_string().contains(">0<"));
-        assert!(render_count(&DelayCounts::default(), 0, None).into_string().contains(">0<"));
+        assert!(render_count_cell(&known, 0, None).into_string().contains(">0<"));
+        assert!(render_count_cell(&DelayCounts::default(), 0, None).into_string().contains(">0<"));
     }
 }

@@ -13,9 +13,9 @@ use axum::response::Response;
 use axum::routing::get;
 use lineside_http::app::App;
 use lineside_http::delay_replies;
-use lineside_http::delays::{DelayReport, DelayView, RenderedReport};
-use lineside_http::reply::producer_policy;
-use lineside_http::{EmbeddableReply, QueryParameters, Refusal, ReplyPreferences};
+use lineside_http::delays::{DelayReport, DelayReportView, RenderedDelayReport};
+use lineside_http::reply::producer_bytes_csp;
+use lineside_http::{EmbeddableReplyMarker, QueryParameters, Refusal, ReplyPreferences};
 use maud::html;
 
 use super::layout::{NavSection, PageLayout};
@@ -36,23 +36,23 @@ async fn get_page(
     parameters: QueryParameters,
     preferences: ReplyPreferences,
 ) -> Response {
-    let is_embedded = parameters.is_embedded();
-    let reply = match delay_replies::parse_question(&app, &feed, &parameters) {
+    let is_embedded = parameters.asks_for_embedded_page();
+    let reply = match delay_replies::parse_delay_request(&app, &feed, &parameters) {
         Ok(question) if is_embedded => {
-            delay_replies::reply_with_report(
+            delay_replies::reply_with_delay_report(
                 &app,
                 question,
-                DelayView::Embedded,
+                DelayReportView::Embedded,
                 &preferences,
                 render_embedded,
             )
             .await
         }
         Ok(question) => {
-            delay_replies::reply_with_report(
+            delay_replies::reply_with_delay_report(
                 &app,
                 question,
-                DelayView::Page,
+                DelayReportView::Page,
                 &preferences,
                 render_page,
             )
@@ -63,11 +63,11 @@ async fn get_page(
     match reply {
         Ok(mut reply) => {
             if is_embedded {
-                reply.extensions_mut().insert(EmbeddableReply);
+                reply.extensions_mut().insert(EmbeddableReplyMarker);
             }
             reply
         }
-        Err(refusal) => not_found::refusal_page(&refusal, is_embedded),
+        Err(refusal) => not_found::reply_with_refusal_page(&refusal, is_embedded),
     }
 }
 
@@ -77,29 +77,29 @@ async fn get_badge(
     parameters: QueryParameters,
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
-    let question = delay_replies::parse_question(&app, &feed, &parameters)?;
-    let mut reply = delay_replies::reply_with_report(
+    let question = delay_replies::parse_delay_request(&app, &feed, &parameters)?;
+    let mut reply = delay_replies::reply_with_delay_report(
         &app,
         question,
-        DelayView::Badge,
+        DelayReportView::Badge,
         &preferences,
         badge::render_badge,
     )
     .await?;
-    let (policy, nothing) = producer_policy();
+    let (policy, nothing) = producer_bytes_csp();
     reply.headers_mut().insert(policy, nothing);
     Ok(reply)
 }
 
-fn render_page(answer: &DelayReport) -> RenderedReport {
+fn render_page(answer: &DelayReport) -> RenderedDelayReport {
     render_document(answer, false)
 }
 
-fn render_embedded(answer: &DelayReport) -> RenderedReport {
+fn render_embedded(answer: &DelayReport) -> RenderedDelayReport {
     render_document(answer, true)
 }
 
-fn render_document(answer: &DelayReport, is_embedded: bool) -> RenderedReport {
+fn render_document(answer: &DelayReport, is_embedded: bool) -> RenderedDelayReport {
     let title = body::page_title(answer);
     let mut page = PageLayout::new(&title, NavSection::Networks);
     page.is_shared = true;
@@ -115,7 +115,7 @@ fn render_document(answer: &DelayReport, is_embedded: bool) -> RenderedReport {
     let main = html! {
         div.page.delays #delays data-refresh=(REFRESH_S) { (body::render_delay_report(answer, is_embedded)) }
     };
-    RenderedReport::new(
+    RenderedDelayReport::new(
         "text/html; charset=utf-8",
         page.render_document(&main).into_string(),
         answer.made_at,

@@ -1,6 +1,6 @@
 //! The reason why delays are not known, and a next step.
 
-use lineside_http::delays::{DelayQuestion, DelayReport, DelayVerdict};
+use lineside_http::delays::{DelayReport, DelayReportRequest, DelayVerdict};
 use maud::{Markup, html};
 
 use super::body::{describe_delay_counts, network_or_feed_name};
@@ -10,7 +10,7 @@ use crate::{network_page, words};
 /// Explains why the delays are not known.
 pub(super) fn explain_unknown(answer: &DelayReport) -> String {
     if answer.question.sources.is_empty() {
-        return explain_missing_source(answer);
+        return explain_missing_live_times(answer);
     }
     if answer.is_stale {
         return "Live data is out of date, so we can't say.".to_owned();
@@ -20,13 +20,17 @@ pub(super) fn explain_unknown(answer: &DelayReport) -> String {
             format!("{} That is too little to say.", describe_delay_counts(&counts))
         }
         Some(counts) if counts.scheduled_only > 0 && counts.scheduled_only == counts.trips => {
-            explain_missing_source(answer)
+            explain_missing_live_times(answer)
         }
-        Some(counts) if counts.trips > 0 && has_only_unknown_trips(answer) => {
+        Some(counts) if counts.trips > 0 && has_only_unmatched_trips(answer) => {
             format!(
                 "The timetable has none of the {} that the {}, so their delays are not known.",
                 words::format_count(counts.trips as u64, "trip", "trips"),
-                if answer.is_recording() { "recording contains" } else { "live data report" }
+                if answer.is_replaying_recording() {
+                    "recording contains"
+                } else {
+                    "live data report"
+                }
             )
         }
         Some(counts) if counts.trips > 0 => {
@@ -37,9 +41,9 @@ pub(super) fn explain_unknown(answer: &DelayReport) -> String {
 }
 
 /// Explains that no live data has times, by the ends of the live data and of the timetable.
-fn explain_missing_source(answer: &DelayReport) -> String {
-    let DelayQuestion { network, .. } = &answer.question;
-    let ended = network_page::last_service_day(network).map(words::format_day);
+fn explain_missing_live_times(answer: &DelayReport) -> String {
+    let DelayReportRequest { network, .. } = &answer.question;
+    let ended = network_page::ended_timetable_last_day(network).map(words::format_day);
     let zone = answer.question.time_zone();
     let now = answer.now.unix_seconds();
     let stopped = outdated_live_data_time(network)
@@ -59,8 +63,8 @@ fn explain_missing_source(answer: &DelayReport) -> String {
 }
 
 /// Returns true if the network has live trips and its timetable has none of them.
-fn has_only_unknown_trips(answer: &DelayReport) -> bool {
-    let DelayQuestion { network, timetable, .. } = &answer.question;
+fn has_only_unmatched_trips(answer: &DelayReport) -> bool {
+    let DelayReportRequest { network, timetable, .. } = &answer.question;
     let Some(timetable) = timetable else { return false };
     let state = network.state();
     let mut trips =
@@ -71,9 +75,9 @@ fn has_only_unknown_trips(answer: &DelayReport) -> bool {
 
 /// Renders a next step: the unmatched ids, if they are the reason for unknown delays, or the network's lines, if no
 /// feed has times.
-pub(super) fn render_next_step(answer: &DelayReport) -> Markup {
+pub(super) fn render_next_step_link(answer: &DelayReport) -> Markup {
     let question = &answer.question;
-    let is_unmatched = answer.verdict == DelayVerdict::Unknown && has_only_unknown_trips(answer);
+    let is_unmatched = answer.verdict == DelayVerdict::Unknown && has_only_unmatched_trips(answer);
     html! {
         @if question.sources.is_empty() && question.timetable.is_some() {
             p.small { a.target data-next-step="network" href=(format!("/networks/{}", question.network.id())) { "Lines and stops of " (network_or_feed_name(answer)) } }

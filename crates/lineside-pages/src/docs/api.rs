@@ -11,7 +11,7 @@ use lineside_http::openapi::ApiDescription;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
-use super::{API, STYLE, markdown, render_crumbs, render_navigation, schema};
+use super::{API, STYLE, markdown, render_breadcrumbs, render_navigation, schema};
 use crate::layout::{self, NavSection, PageLayout};
 use crate::words;
 
@@ -55,14 +55,14 @@ impl<'a> ApiOperation<'a> {
 
 /// An address with example values.
 #[derive(Debug, PartialEq, Eq)]
-struct ExampleAddress {
+struct ExampleRequestUrl {
     /// The path and the query.
     address: String,
     /// True if the address exists on this server, so that a link makes sense.
     is_available: bool,
 }
 
-impl ExampleAddress {
+impl ExampleRequestUrl {
     /// Fills in the required parameters of an operation: with their examples, or with their names in capitals.
     fn for_operation(operation: &ApiOperation<'_>) -> Self {
         // Most systems have one language, and their files no address with it.
@@ -75,9 +75,9 @@ impl ExampleAddress {
             }
             let name = string_or_empty(&parameter["name"]);
             let value = match &parameter["example"] {
-                Value::Array(items) => items.first().map(example_text),
+                Value::Array(items) => items.first().map(json_value_text),
                 Value::Null => None,
-                value => Some(example_text(value)),
+                value => Some(json_value_text(value)),
             };
             example.is_available &= value.is_some();
             let value = value.unwrap_or_else(|| name.to_uppercase());
@@ -97,7 +97,7 @@ impl ExampleAddress {
     }
 }
 
-fn example_text(value: &Value) -> String {
+fn json_value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -121,14 +121,14 @@ pub(super) async fn get_reference(
         div.page.docs {
             (render_navigation(API))
             article.prose {
-                (render_crumbs())
+                (render_breadcrumbs())
                 h1 { "API reference" }
                 p { (PreEscaped(markdown::render_inline(document["info"]["description"].as_str().unwrap_or_default()))) }
                 p {
                     "For tools: " a href="/api/v1/openapi.json" { "openapi.json" } " (OpenAPI " (string_or_empty(&document["openapi"])) "). "
                     "Replies may be read by pages of any origin."
                 }
-                (render_address_list(&tags, &operations))
+                (render_operation_index(&tags, &operations))
                 @for (tag, about) in &tags {
                     section {
                         h2 id=(tag_anchor(tag)) { (tag) }
@@ -146,7 +146,7 @@ pub(super) async fn get_reference(
 }
 
 /// Renders the list of all addresses, by tag.
-fn render_address_list(tags: &[(&str, &str)], operations: &[ApiOperation<'_>]) -> Markup {
+fn render_operation_index(tags: &[(&str, &str)], operations: &[ApiOperation<'_>]) -> Markup {
     html! {
         nav.api-addresses aria-label="On this page" {
             @for (tag, _) in tags {
@@ -158,7 +158,7 @@ fn render_address_list(tags: &[(&str, &str)], operations: &[ApiOperation<'_>]) -
                             li {
                                 a href=(format!("#{}", operation.anchor())) {
                                     @if operation.method != "get" { (operation.method.to_uppercase()) " " }
-                                    (words::render_path(operation.path))
+                                    (words::render_breakable_path(operation.path))
                                 }
                             }
                         }
@@ -214,7 +214,7 @@ fn render_parameter_table(parameters: &[&Value]) -> Markup {
                                 @if string_or_empty(&parameter["in"]) != "query" { br; span.soft.small { "in the " (string_or_empty(&parameter["in"])) } }
                                 @if parameter["required"] == true { br; span.small { "required" } }
                             }
-                            td { (schema::render_type(&parameter["schema"])) (schema::render_bounds(&parameter["schema"])) }
+                            td { (schema::render_type(&parameter["schema"])) (schema::render_schema_constraints(&parameter["schema"])) }
                             td { (PreEscaped(markdown::render_inline(string_or_empty(&parameter["description"])))) }
                         }
                     }
@@ -249,7 +249,7 @@ fn render_responses(responses: &Value) -> Markup {
 
 /// Renders an example command, and a link if a browser can show the reply.
 fn render_example(operation: &ApiOperation<'_>, base: &str) -> Markup {
-    let example = ExampleAddress::for_operation(operation);
+    let example = ExampleRequestUrl::for_operation(operation);
     let is_admin = operation.has_tag("admin");
     let is_endless = operation.path == "/events";
     let is_socket = operation.path.starts_with("/connection/");
@@ -299,7 +299,7 @@ mod tests {
                 { "name": "limit", "in": "query", "required": false, "example": 20 },
             ] });
             let path = "/stops/{feed}/{id}/departures";
-            ExampleAddress::for_operation(&ApiOperation { method: "get", path, value: &value })
+            ExampleRequestUrl::for_operation(&ApiOperation { method: "get", path, value: &value })
         };
         let (filled, empty) = (address(&json!("city")), address(&Value::Null));
         assert_eq!(filled.address, "/stops/city/A%2F1/departures?channel=feed/city");

@@ -30,11 +30,11 @@ pub(super) const RULES_FOLDER: &str = "libs/lineside-validate/src/rules/";
 struct DocFiles;
 
 /// The chapters, read once.
-pub(super) static BOOK: LazyLock<DocBook> = LazyLock::new(DocBook::read_all);
+pub(super) static BOOK: LazyLock<DocumentationBook> = LazyLock::new(DocumentationBook::read_all);
 
 /// All chapters in order; each section begins with its `README.md`.
 #[derive(Debug)]
-pub(super) struct DocBook {
+pub(super) struct DocumentationBook {
     sections: Vec<BookSection>,
     /// Chapters outside of the sections.
     others: Vec<BookChapter>,
@@ -61,7 +61,7 @@ pub(super) struct BookChapter {
     pub(super) text: Cow<'static, str>,
 }
 
-impl DocBook {
+impl DocumentationBook {
     fn read_all() -> Self {
         let sections = SECTIONS
             .iter()
@@ -80,12 +80,15 @@ impl DocBook {
     }
 
     /// Returns the chapter of this file in the repository.
-    pub(super) fn find_file(&self, file: &str) -> Option<&BookChapter> {
+    pub(super) fn find_chapter_by_file(&self, file: &str) -> Option<&BookChapter> {
         self.all_chapters().chain(&self.others).find(|chapter| chapter.file == file)
     }
 
     /// Returns the chapters before and after the one with this address.
-    pub(super) fn neighbors(&self, address: &str) -> (Option<&BookChapter>, Option<&BookChapter>) {
+    pub(super) fn previous_and_next_chapter(
+        &self,
+        address: &str,
+    ) -> (Option<&BookChapter>, Option<&BookChapter>) {
         let chapters: Vec<&BookChapter> = self.all_chapters().collect();
         let Some(at) = chapters.iter().position(|chapter| chapter.address == address) else {
             return (None, None);
@@ -149,12 +152,12 @@ impl BookChapter {
 }
 
 /// Returns the page of a rule, `/docs/rules/<code>`.
-pub(super) fn find_rule(address: &str) -> Option<BookChapter> {
+pub(super) fn find_rule_chapter(address: &str) -> Option<BookChapter> {
     let code = address.strip_prefix(super::ADDRESS)?.strip_prefix("/rules/")?;
     let schedules =
         rules::gtfs::schedule_notice_kinds().chain(rules::netex::publication_notice_kinds());
     let realtime = rules::gtfs_rt::realtime_notice_kinds().chain(rules::siri::siri_notice_kinds());
-    let mut kinds = schedules.chain(realtime).chain(rules::gbfs::notice_kinds());
+    let mut kinds = schedules.chain(realtime).chain(rules::gbfs::gbfs_notice_kinds());
     let kind = kinds.find(|kind| kind.code == code && !kind.page.is_empty())?;
     Some(BookChapter {
         file: format!("{RULES_FOLDER}{code}.md"),
@@ -185,7 +188,7 @@ mod tests {
                 let Some(address) = link.strip_prefix('/') else { continue };
                 let address = format!("/{}", address.split('#').next().unwrap_or_default());
                 let is_present = BOOK.find_chapter(&address).is_some()
-                    || find_rule(&address).is_some()
+                    || find_rule_chapter(&address).is_some()
                     || address == super::super::API;
                 assert!(is_present, "{}: {link}", chapter.file);
             }

@@ -109,7 +109,7 @@ pub(super) fn chapter_title(text: &str) -> Option<String> {
     events.next()?;
     let inner: Vec<Event<'_>> =
         events.take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_)))).collect();
-    Some(plain_text(&inner))
+    Some(plain_text_of_events(&inner))
 }
 
 /// Returns the link targets of a chapter, as they are rendered.
@@ -129,7 +129,7 @@ fn markdown_parser(text: &str) -> Parser<'_> {
 impl RenderedChapter {
     /// Adds a heading and returns its anchor, in GitHub's style.
     fn add_heading(&mut self, level: u8, inner: &[Event<'_>]) -> String {
-        let text = plain_text(inner);
+        let text = plain_text_of_events(inner);
         let slug = heading_slug(&text);
         let n_before =
             self.headings.iter().filter(|known| is_anchor_of_slug(&known.anchor, &slug)).count();
@@ -154,7 +154,7 @@ fn heading_slug(text: &str) -> String {
     slug_chars.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
 }
 
-fn plain_text(events: &[Event<'_>]) -> String {
+fn plain_text_of_events(events: &[Event<'_>]) -> String {
     let text = |event: &Event<'_>| match event {
         Event::Text(text) | Event::Code(text) => text.to_string(),
         Event::SoftBreak => " ".to_owned(),
@@ -168,7 +168,7 @@ fn chapter_summary(text: &str) -> Option<String> {
     let events = markdown_parser(text).skip_while(|event| *event != Event::Start(Tag::Paragraph));
     let inner: Vec<Event<'_>> =
         events.take_while(|event| *event != Event::End(TagEnd::Paragraph)).collect();
-    let text = plain_text(&inner);
+    let text = plain_text_of_events(&inner);
     let mut summary: String = text.chars().take(SUMMARY_CHARS_MAX).collect();
     if summary.len() < text.len() {
         let end = summary.rfind(' ').unwrap_or(summary.len());
@@ -209,7 +209,7 @@ fn resolve_link(file: &str, link: &str) -> String {
         }
     }
     let path = folders.join("/");
-    if let Some(chapter) = BOOK.find_file(&path) {
+    if let Some(chapter) = BOOK.find_chapter_by_file(&path) {
         return format!("{}{anchor}", chapter.address);
     }
     let rule = path.strip_prefix(RULES_FOLDER).and_then(|path| path.strip_suffix(".md"));

@@ -1,7 +1,7 @@
 //! The documentation, embedded in the binary, and the API reference.
 //!
-//! `book` lists the chapters, `markdown` renders them, `search` finds them by their words, `api` and `schema` render the OpenAPI
-//! document, whose examples exist on this server.
+//! `book` lists the chapters, `markdown` renders them, `search` finds them by their words, `api` and `schema` render
+//! the OpenAPI document, whose examples exist on this server.
 
 mod api;
 mod book;
@@ -92,9 +92,11 @@ async fn get_chapter(
     let base = app.base_url(&headers);
     match BOOK.find_chapter(&address) {
         Some(chapter) => reply_with_chapter(chapter, &base),
-        None => match book::find_rule(&address) {
+        None => match book::find_rule_chapter(&address) {
             Some(rule) => reply_with_chapter(&rule, &base),
-            None => not_found::not_found_page("There is no such page in the documentation."),
+            None => {
+                not_found::reply_with_not_found_page("There is no such page in the documentation.")
+            }
         },
     }
 }
@@ -105,7 +107,7 @@ fn reply_with_chapter(chapter: &BookChapter, base: &str) -> Response {
     page.styles = &[STYLE];
     page.canonical = Some(chapter.address.clone());
     page.description = rendered.summary.clone();
-    let (before, after) = BOOK.neighbors(&chapter.address);
+    let (before, after) = BOOK.previous_and_next_chapter(&chapter.address);
     // The list of headings comes after the title.
     let title_end = rendered.html.find("</h1>").map_or(0, |at| at + "</h1>".len());
     let (title, rest) = rendered.html.split_at(title_end);
@@ -113,7 +115,7 @@ fn reply_with_chapter(chapter: &BookChapter, base: &str) -> Response {
         div.page.docs {
             (render_navigation(&chapter.address))
             article.prose {
-                (render_crumbs())
+                (render_breadcrumbs())
                 (PreEscaped(title))
                 @if rendered.headings.len() > 1 {
                     nav.docs-contents aria-label="On this page" {
@@ -162,7 +164,7 @@ fn render_navigation(present: &str) -> Markup {
 }
 
 /// Renders a link back, and one to the list of pages if that is below the text.
-fn render_crumbs() -> Markup {
+fn render_breadcrumbs() -> Markup {
     html! {
         p.crumbs { a href=(ADDRESS) { "Documentation" } span.docs-to-pages { " · " a href="#pages" { "All pages" } } }
     }

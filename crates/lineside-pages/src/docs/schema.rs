@@ -35,7 +35,7 @@ pub(super) fn render_type(schema: &Value) -> Markup {
 }
 
 /// Renders the constraints of a value besides its type.
-pub(super) fn render_bounds(schema: &Value) -> Markup {
+pub(super) fn render_schema_constraints(schema: &Value) -> Markup {
     let enum_values = schema["enum"].as_array();
     let range = match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
         (Some(minimum), Some(maximum)) => Some(format!("{minimum} to {maximum}")),
@@ -50,14 +50,14 @@ pub(super) fn render_bounds(schema: &Value) -> Markup {
         @for bound in [range, length, items].into_iter().flatten() { br; span.small.soft { (bound) } }
         @if let Some(words) = enum_values {
             br;
-            span.small { @for (at, word) in words.iter().enumerate() { @if at > 0 { ", " } code { (plain_value(word)) } } }
+            span.small { @for (at, word) in words.iter().enumerate() { @if at > 0 { ", " } code { (json_value_text(word)) } } }
         }
         @if let Some(pattern) = schema["pattern"].as_str() { br; code.small { (pattern) } }
-        @if !schema["default"].is_null() { br; span.small.soft { "default " code { (plain_value(&schema["default"])) } } }
+        @if !schema["default"].is_null() { br; span.small.soft { "default " code { (json_value_text(&schema["default"])) } } }
     }
 }
 
-fn plain_value(value: &Value) -> String {
+fn json_value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -73,7 +73,7 @@ pub(super) fn render_schemas(document: &Value) -> Markup {
                     @if let Some(about) = schema["description"].as_str() { p { (PreEscaped(markdown::render_inline(about))) } }
                     @match schema["properties"].as_object() {
                         Some(properties) if !properties.is_empty() => (render_property_table(properties)),
-                        _ => p { (render_type(schema)) (render_bounds(schema)) },
+                        _ => p { (render_type(schema)) (render_schema_constraints(schema)) },
                     }
                 }
             }
@@ -90,7 +90,7 @@ fn render_property_table(properties: &serde_json::Map<String, Value>) -> Markup 
                     @for (name, property) in properties {
                         tr {
                             td { code { (name) } }
-                            td { (render_type(property)) (render_bounds(property)) }
+                            td { (render_type(property)) (render_schema_constraints(property)) }
                             td { (PreEscaped(markdown::render_inline(property["description"].as_str().unwrap_or_default()))) }
                         }
                     }

@@ -92,7 +92,7 @@ fn find_excerpt(text: &str, terms: &[&str]) -> String {
     let is_sentence = |line: &&str| !line.starts_with(['#', '|']);
     let best_of = |lines: &mut dyn Iterator<Item = &str>| -> Option<String> {
         let plain =
-            lines.map(|line| strip_markup(line.trim_matches([' ', '-', '*', '>', '#', '|'])));
+            lines.map(|line| strip_markdown(line.trim_matches([' ', '-', '*', '>', '#', '|'])));
         let counted = plain.map(|line| (count_terms(&line.to_lowercase(), terms), line));
         // Of equal lines the first, not the last as `max_by_key`: a chapter's first lines introduce it.
         let best = counted.reduce(|best, line| if line.0 > best.0 { line } else { best });
@@ -102,7 +102,7 @@ fn find_excerpt(text: &str, terms: &[&str]) -> String {
         .or_else(|| best_of(&mut text.lines()))
         // The terms are only in the address of a link.
         .or_else(|| {
-            text.lines().find(|line| is_sentence(line) && !line.is_empty()).map(strip_markup)
+            text.lines().find(|line| is_sentence(line) && !line.is_empty()).map(strip_markdown)
         });
     cut_around(&line.unwrap_or_default(), terms)
 }
@@ -132,7 +132,7 @@ fn cut_around(line: &str, terms: &[&str]) -> String {
 }
 
 /// Returns the text of a line of Markdown, without marks, link targets and HTML tags.
-fn strip_markup(line: &str) -> String {
+fn strip_markdown(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(at) = rest.find(['`', '*', '[', ']', '<']) {
@@ -186,8 +186,8 @@ mod tests {
     #[test]
     fn an_excerpt_has_no_markup() {
         let line = "See [the `token`](../operate/security.md) of <a href=\"x\">**Lineside**</a>.";
-        assert_eq!(strip_markup(line), "See the token of Lineside.");
-        assert_eq!(strip_markup("a < b [c](d"), "a  b c");
+        assert_eq!(strip_markdown(line), "See the token of Lineside.");
+        assert_eq!(strip_markdown("a < b [c](d"), "a  b c");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use super::super::words;
 use super::FeedView;
-use crate::layout::render_fold;
+use crate::layout::render_foldable_section;
 
 /// The reason why the wait for the next poll is not the configured interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl WaitReason {
     }
 
     fn describe_wait(self, wait: Duration) -> String {
-        let span = words::format_span((wait.as_millis() as u64 + 500) / 1_000);
+        let span = words::describe_duration((wait.as_millis() as u64 + 500) / 1_000);
         match self {
             Self::Failures(n) => {
                 let failures = words::format_count(u64::from(n), "failure", "failures");
@@ -62,7 +62,7 @@ fn find_unusual_wait(status: &FeedStatus, interval: Duration) -> Option<Duration
     (next > last && !is_usual.contains(&wait)).then_some(wait)
 }
 
-fn explain_wait(config: &FeedConfig, status: &FeedStatus, wait: Duration) -> WaitReason {
+fn find_wait_reason(config: &FeedConfig, status: &FeedStatus, wait: Duration) -> WaitReason {
     let is_covered = |time: Option<Duration>| time.is_some_and(|time| time >= wait.mul_f64(0.9));
     match status.failures_in_a_row {
         1.. => WaitReason::Failures(status.failures_in_a_row),
@@ -84,41 +84,41 @@ impl FeedView {
         let wait = find_unusual_wait(status, interval)
             .filter(|_| !config.paused && !self.format().is_some_and(Format::is_shared_mobility));
         html! {
-            "every " (words::format_span(interval.as_secs()))
+            "every " (words::describe_duration(interval.as_secs()))
             @if let Some(wait) = wait {
-                @let reason = explain_wait(config, status, wait);
+                @let reason = find_wait_reason(config, status, wait);
                 span data-wait-reason=(reason.as_str()) { "; " (reason.describe_wait(wait)) }
             }
         }
     }
 
     pub(super) fn render_polling(&self) -> Markup {
-        let (status, counted) = (&self.status, self.feed.status_with_files());
-        let note = describe_requests(counted.fetches, counted.failures);
+        let (status, counted) = (&self.status, self.feed.status_including_files());
+        let note = describe_request_counts(counted.fetches, counted.failures);
         let body = html! {
             dl.facts.card-body {
                 dt { "Requests" } dd.numeric { (note) }
                 dt { "Interval" } dd { (self.render_interval()) }
-                dt { "Last success" } dd { (self.render_optional_moment(status.last_success)) }
-                dt { "Last attempt" } dd { (self.render_optional_moment(status.last_attempt)) }
-                dt { "Next attempt" } dd { (self.render_optional_moment(status.next_poll)) }
+                dt { "Last success" } dd { (self.render_time_or_not_yet(status.last_success)) }
+                dt { "Last attempt" } dd { (self.render_time_or_not_yet(status.last_attempt)) }
+                dt { "Next attempt" } dd { (self.render_time_or_not_yet(status.next_poll)) }
                 (self.render_rate_limit())
                 @if let Some(failure) = &status.last_error {
                     dt { "Last failure" } dd { (failure.detail) " " span.mono.small { "(" (failure.code) ")" } }
-                    (render_progress(failure))
+                    (render_failure_details(failure))
                 }
                 @if let Some(snapshot) = &self.snapshot {
                     dt { "Last good data" } dd { a href=(format!("/proxy/{}", self.feed_id())) { (words::format_bytes(u64::try_from(snapshot.bytes.len()).unwrap_or(u64::MAX))) } ", " (snapshot.content_type) }
                 }
             }
         };
-        render_fold("polling", "Polling", &html! { (note) }, false, &body)
+        render_foldable_section("polling", "Polling", &html! { (note) }, false, &body)
     }
 
-    fn render_optional_moment(&self, at: Option<UnixMillis>) -> Markup {
+    fn render_time_or_not_yet(&self, at: Option<UnixMillis>) -> Markup {
         html! {
             @match at {
-                Some(at) => (self.render_moment(at)),
+                Some(at) => (self.render_time_in_network_zone(at)),
                 None => span.soft { "not yet" },
             }
         }
@@ -134,7 +134,7 @@ impl FeedView {
     }
 }
 
-fn describe_requests(all: u64, failed: u64) -> String {
+fn describe_request_counts(all: u64, failed: u64) -> String {
     let all_words = words::format_count(all, "request", "requests");
     match (all, failed) {
         (0, _) => "no request yet".to_owned(),
@@ -144,18 +144,18 @@ fn describe_requests(all: u64, failed: u64) -> String {
 }
 
 /// Renders the phase in which the poll failed, and the reply without data.
-fn render_progress(failure: &FetchFailure) -> Markup {
+fn render_failure_details(failure: &FetchFailure) -> Markup {
     html! {
         @if let Some(phase) = failure.phase {
             dt { "Failed while" }
             dd {
-                (words::describe_phase(phase))
+                (words::describe_fetch_phase(phase))
                 @if let Some(status) = failure.status { ", status " (status) }
                 @if failure.bytes > 0 { ", " (words::format_bytes(failure.bytes)) " received" }
             }
         }
         @if let Some(head) = &failure.head {
-            dt { (words::response_heading(failure.code == FailureCode::Convert)) } dd { pre.mono.small { (head) } }
+            dt { (words::failed_poll_text_heading(failure.code == FailureCode::Convert)) } dd { pre.mono.small { (head) } }
         }
     }
 }
@@ -184,21 +184,21 @@ mod tests {
         let slow = status(160);
         let wait = wait_of(&slow).unwrap();
         assert_eq!(wait.as_secs(), 60);
-        assert_eq!(explain_wait(&config, &slow, wait), WaitReason::Unknown);
+        assert_eq!(find_wait_reason(&config, &slow, wait), WaitReason::Unknown);
         let fresh = FeedStatus { fresh_for: Some(wait), ..slow.clone() };
-        assert_eq!(explain_wait(&config, &fresh, wait), WaitReason::FreshReply);
+        assert_eq!(find_wait_reason(&config, &fresh, wait), WaitReason::FreshReply);
         config.ttl = Some(wait);
-        assert_eq!(explain_wait(&config, &fresh, wait), WaitReason::MinimumTtl);
+        assert_eq!(find_wait_reason(&config, &fresh, wait), WaitReason::MinimumTtl);
         config.url = SourceLocation::parse("replay:///frames?speed=1").unwrap();
-        assert_eq!(explain_wait(&config, &slow, wait), WaitReason::Recording);
+        assert_eq!(find_wait_reason(&config, &slow, wait), WaitReason::Recording);
         let failing = FeedStatus { failures_in_a_row: 3, ..slow };
-        assert_eq!(explain_wait(&config, &failing, wait), WaitReason::Failures(3));
+        assert_eq!(find_wait_reason(&config, &failing, wait), WaitReason::Failures(3));
     }
 
     #[test]
     fn requests_and_failures_are_counted() {
-        assert_eq!(describe_requests(0, 0), "no request yet");
-        assert_eq!(describe_requests(1, 0), "1 request, none failed");
-        assert_eq!(describe_requests(416, 2), "416 requests, 2 failed");
+        assert_eq!(describe_request_counts(0, 0), "no request yet");
+        assert_eq!(describe_request_counts(1, 0), "1 request, none failed");
+        assert_eq!(describe_request_counts(416, 2), "416 requests, 2 failed");
     }
 }

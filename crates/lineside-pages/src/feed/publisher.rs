@@ -40,7 +40,7 @@ impl FeedView {
             section.card #publisher aria-labelledby="publisher-title" {
                 h2 #publisher-title { "Publisher and licence" }
                 dl.facts.card-body {
-                    dt { "Publisher" } dd { (render_link(name.unwrap_or("unknown"), info.map(|info| &*info.publisher_url))) }
+                    dt { "Publisher" } dd { (render_text_or_link(name.unwrap_or("unknown"), info.map(|info| &*info.publisher_url))) }
                     @if let Some(timetable) = own {
                         @let n = timetable.agencies().len();
                         @if n > 0 {
@@ -55,19 +55,19 @@ impl FeedView {
                         dt { "Contact" } dd {
                             @if let Some(email) = email { (render_mail_link(email)) }
                             @if email.is_some() && contact.is_some() { ", " }
-                            @if let Some(contact) = contact { (render_link(without_scheme(contact), Some(contact))) }
+                            @if let Some(contact) = contact { (render_text_or_link(without_scheme(contact), Some(contact))) }
                         }
                     }
-                    dt { "Source" } dd.mono { (render_source_link(&config.url.public_name())) }
+                    dt { "Source" } dd.mono { (render_source_link(&config.url.publishable_name())) }
                     dt { "Feed id" } dd.mono { (config.id) }
-                    (self.render_secrets())
+                    (self.render_secret_names())
                 }
             }
         }
     }
 
     /// Renders the names of the secrets that are sent to the source; never their values.
-    fn render_secrets(&self) -> Markup {
+    fn render_secret_names(&self) -> Markup {
         let config = self.feed.config();
         let pairs = config.headers.iter().chain(&config.query).map(|(name, _)| name.as_str());
         let basic = config.basic.as_ref().map(|_| "user and password");
@@ -78,15 +78,15 @@ impl FeedView {
 }
 
 /// Returns true if a text is a web address that a page may link to.
-fn is_web_address(text: &str) -> bool {
+fn is_http_url(text: &str) -> bool {
     let is_http = text.starts_with("https://") || text.starts_with("http://");
     is_http && !text.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
 /// Renders a text, as a link if its address is a web address.
-fn render_link(text: &str, address: Option<&str>) -> Markup {
+fn render_text_or_link(text: &str, address: Option<&str>) -> Markup {
     html! {
-        @match address.filter(|address| is_web_address(address)) {
+        @match address.filter(|address| is_http_url(address)) {
             Some(address) => a rel="noopener nofollow" href=(address) { (text) },
             None => (text),
         }
@@ -101,7 +101,7 @@ fn without_scheme(address: &str) -> &str {
 
 /// Renders the source's address; as plain text if it contains a hidden key.
 fn render_source_link(address: &str) -> Markup {
-    render_link(address, Some(address).filter(|address| !address.contains("***")))
+    render_text_or_link(address, Some(address).filter(|address| !address.contains("***")))
 }
 
 fn render_mail_link(address: &str) -> Markup {
@@ -113,11 +113,11 @@ fn render_mail_link(address: &str) -> Markup {
 /// Renders a licence with a link to its text, if its name or address is known.
 fn render_licence(name: Option<&str>) -> Markup {
     let Some(name) = name else { return html! { span.soft { "unknown" } } };
-    render_link(name, licence_address(name))
+    render_text_or_link(name, licence_url(name))
 }
 
-fn licence_address(name: &str) -> Option<&str> {
-    if is_web_address(name) {
+fn licence_url(name: &str) -> Option<&str> {
+    if is_http_url(name) {
         return Some(name);
     }
     let key: String =
@@ -132,15 +132,14 @@ mod tests {
     #[test]
     fn known_licences_link_to_their_text_and_scripts_are_never_linked() {
         let cc = "https://creativecommons.org/licenses/by/4.0/";
-        assert_eq!(licence_address("CC-BY-4.0"), Some(cc));
-        assert_eq!(licence_address("CC BY 4.0"), Some(cc));
-        assert_eq!(
-            licence_address("https://example.org/licence"),
-            Some("https://example.org/licence")
+        assert_eq!(licence_url("CC-BY-4.0"), Some(cc));
+        assert_eq!(licence_url("CC BY 4.0"), Some(cc));
+        assert_eq!(licence_url("https://example.org/licence"), Some("https://example.org/licence"));
+        assert_eq!(licence_url("ask us"), None);
+        assert_eq!(licence_url("javascript:alert(1)"), None);
+        assert!(
+            !render_text_or_link("x", Some("javascript:alert(1)")).into_string().contains("href")
         );
-        assert_eq!(licence_address("ask us"), None);
-        assert_eq!(licence_address("javascript:alert(1)"), None);
-        assert!(!render_link("x", Some("javascript:alert(1)")).into_string().contains("href"));
         assert!(render_mail_link("a@example.org").into_string().contains("mailto:a@example.org"));
         assert!(!render_mail_link("a@example.org?cc=b").into_string().contains("mailto"));
     }

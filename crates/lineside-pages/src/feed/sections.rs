@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use lineside_formats::Format;
 use lineside_formats::gtfs::Timetable;
-use lineside_quality::reports::ReportSummary;
+use lineside_quality::reports::ReportFindingCounts;
 use maud::{Markup, html};
 
 use super::super::problems::ProblemTotals;
@@ -25,20 +25,20 @@ const KM_PER_DEGREE: f64 = 111.2;
 impl FeedView {
     /// Renders the card on the feed's health.
     pub(super) fn render_health(&self) -> Markup {
-        let problems = ProblemTotals::from_problems(&self.feed.problems_with_files());
+        let problems = ProblemTotals::from_problems(&self.feed.problems_including_files());
         html! {
             section.card #health aria-labelledby="health-title" {
                 h2 #health-title { "Health" }
                 dl.facts.card-body {
-                    dt { "Updated" } dd { (states::render_data_age(&self.feed, &self.feed.status_with_files(), self.now)) @if self.is_recording() && self.status.data_time.is_some() { " by the clock of the recording" } }
-                    @if let Some(found) = self.reports.main_report() {
-                        dt { "Report" } dd { a href={ "#report-" (found.subject.kind_name()) } { (report_brief::describe_brief(&ReportSummary::from_report(found))) } (report::render_main_error(found)) }
+                    dt { "Updated" } dd { (states::render_data_age(&self.feed, &self.feed.status_including_files(), self.now)) @if self.is_replaying_recording() && self.status.data_time.is_some() { " by the clock of the recording" } }
+                    @if let Some(found) = self.reports.dataset_or_realtime_report() {
+                        dt { "Report" } dd { a href={ "#report-" (found.subject.subject_kind_name()) } { (report_brief::describe_report_summary(&ReportFindingCounts::from_report(found))) } (report::render_main_error(found)) }
                     } @else if self.report_prerequisite.is_some() {
                         dt { "Report" } dd { a href="#report-ahead" { "not checked yet" } }
                     }
                     @if self.snapshot.is_some() {
                         dt { "Unreadable data" }
-                        dd { @if problems.n_unreadable == 0 { "none" } @else { a href="#problems" { (words::format_number(problems.n_unreadable)) } } (problems.render_others()) }
+                        dd { @if problems.n_unreadable == 0 { "none" } @else { a href="#problems" { (words::format_number(problems.n_unreadable)) } } (problems.render_unknowns_and_duplicates()) }
                     }
                     @if let Some(past) = &self.polling_history {
                         dt { "Source, 24 hours" } dd { a href="#availability" { (past.describe_last_day_requests()) } }
@@ -47,7 +47,7 @@ impl FeedView {
                         dt { "Matching" } dd { a href="#matches" { (said) } }
                     }
                     @if let Some(failure) = &self.status.last_error {
-                        dt { "Last failure" } dd { a href="#polling" { (self.render_moment(failure.at)) } " " span.mono.small { "(" (failure.code) ")" } }
+                        dt { "Last failure" } dd { a href="#polling" { (self.render_time_in_network_zone(failure.at)) } " " span.mono.small { "(" (failure.code) ")" } }
                     }
                 }
             }
@@ -62,27 +62,27 @@ impl FeedView {
                 h2 #contents-title { "Contents" }
                 dl.facts.card-body {
                     dt { "Format" } dd {
-                        (states::format_name(self.format()))
+                        (states::format_display_name(self.format()))
                         @if let Some(converter) = &config.converter {
                             span.soft { ", converted from " (converter.from) " by " }
-                            span.mono { (converter.program.name()) }
+                            span.mono { (converter.program.program_name()) }
                         }
                     }
                     @if let Some(theme) = &config.theme { dt { "Mode" } dd { (theme) } }
-                    @if let Some(timetable) = &self.timetable { (render_schedule_facts(timetable)) }
+                    @if let Some(timetable) = &self.timetable { (render_schedule_contents_facts(timetable)) }
                     @else {
-                        @for (what, count) in self.count_records() { dt { (what) } dd.numeric { (words::format_number(count)) @if what == VEHICLES { (self.render_started_count(count)) } } }
+                        @for (what, count) in self.count_records() { dt { (what) } dd.numeric { (words::format_number(count)) @if what == VEHICLES { (self.render_vehicles_under_way_count(count)) } } }
                     }
-                    @if let Some(said) = system::summarize_system(&self.feed, &self.network) { dt { (self.current_title()) } dd { (said) } }
+                    @if let Some(said) = system::describe_gbfs_system(&self.feed, &self.network) { dt { (self.current_title()) } dd { (said) } }
                     (self.render_related_feeds())
                 }
-                @if let Some(timetable) = &self.timetable { (self.render_lines(timetable)) (render_row_counts(timetable, self.is_converted())) }
+                @if let Some(timetable) = &self.timetable { (self.render_line_badges(timetable)) (render_table_row_counts(timetable, self.is_converted_from_netex())) }
             }
         }
     }
 
     /// Renders badges of the first lines, each with a link to its page.
-    fn render_lines(&self, timetable: &Timetable) -> Markup {
+    fn render_line_badges(&self, timetable: &Timetable) -> Markup {
         let mut routes: Vec<_> = timetable.routes().collect();
         routes.sort_by_key(|route| {
             (route.sort_order, route.display_name().len(), route.display_name(), route.id)
@@ -92,9 +92,9 @@ impl FeedView {
             @if !routes.is_empty() {
                 p.card-body.feed-lines {
                     @for line in routes.iter().take(LINES_SHOWN_MAX) {
-                        a.line-link href=(links::line_address(self.feed_id(), line.id)) { (badge::render_route_badge(line.display_name(), line.color)) } " "
+                        a.line-link href=(links::line_page_url(self.feed_id(), line.id)) { (badge::render_route_badge(line.display_name(), line.color)) } " "
                     }
-                    @if more > 0 { span.soft.small { "and " (words::format_number(widen_count(more))) " more" } }
+                    @if more > 0 { span.soft.small { "and " (words::format_number(count_to_u64(more))) " more" } }
                 }
             }
         }
@@ -110,16 +110,20 @@ impl FeedView {
             ("Trips", state.trip_updates().filter(|record| record.feed.as_str() == id).count()),
             ("Alerts", state.alerts().filter(|record| record.feed.as_str() == id).count()),
         ];
-        counts.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| (what, widen_count(n))).collect()
+        counts
+            .into_iter()
+            .filter(|(_, n)| *n > 0)
+            .map(|(what, n)| (what, count_to_u64(n)))
+            .collect()
     }
 
     /// Renders the number of vehicles on trips that have begun, if others are announced: pages for riders show only the
     /// former.
-    fn render_started_count(&self, count: u64) -> Markup {
-        let (state, now, id) = (self.network.state(), self.network.data_now(), self.feed_id());
+    fn render_vehicles_under_way_count(&self, count: u64) -> Markup {
+        let (state, now, id) = (self.network.state(), self.network.data_time_now(), self.feed_id());
         let own = state.vehicles().filter(|record| record.feed.as_str() == id);
         let n_started =
-            widen_count(own.filter(|it| vehicle_selection::is_under_way(&state, it, now)).count());
+            count_to_u64(own.filter(|it| vehicle_selection::is_under_way(&state, it, now)).count());
         html! {
             @if n_started < count { span.soft data-started=(n_started) { ", " (words::format_number(n_started)) " of them on a trip that has begun" } }
         }
@@ -154,7 +158,7 @@ impl FeedView {
                 h2 #validity-title { (self.validity_title()) }
                 dl.facts.card-body {
                     @match &self.timetable {
-                        Some(timetable) => (self.render_service_facts(timetable)),
+                        Some(timetable) => (self.render_schedule_validity_facts(timetable)),
                         None => (self.render_freshness_facts()),
                     }
                 }
@@ -162,24 +166,24 @@ impl FeedView {
         }
     }
 
-    fn render_service_facts(&self, timetable: &Timetable) -> Markup {
-        let today = timetable.local_date_at(self.network.data_now().unix_seconds());
+    fn render_schedule_validity_facts(&self, timetable: &Timetable) -> Markup {
+        let today = timetable.local_date_at(self.network.data_time_now().unix_seconds());
         let info = timetable.feed_info();
         html! {
             dt { "Service" }
             @match timetable.service_date_range() {
-                Some((first, last)) => dd.numeric { (words::format_day(first)) " to " (words::format_day(last)) " " strong { "(" (describe_remaining(self.service_day(today), first, last)) ")" } },
+                Some((first, last)) => dd.numeric { (words::format_day(first)) " to " (words::format_day(last)) " " strong { "(" (describe_remaining(self.validity_reference_day(today), first, last)) ")" } },
                 None => dd { "no day of service" },
             }
             @if let Some(version) = info.and_then(|info| info.version.as_deref()) { dt { "Publisher's version" } dd { (version) } }
-            @if let Some(snapshot) = &self.snapshot { dt { "Received" } dd { (self.render_moment(snapshot.fetched_at)) } }
+            @if let Some(snapshot) = &self.snapshot { dt { "Received" } dd { (self.render_time_in_network_zone(snapshot.fetched_at)) } }
             dt { "Time zone" } dd { (timetable.timezone_name()) }
             dt { "Versions" } dd { a href=(format!("/feeds/{}/versions", self.feed_id())) { "All published versions" } }
         }
     }
 
-    fn service_day(&self, date: Date) -> ServiceDay {
-        ServiceDay { date, is_recorded: self.is_recording() }
+    fn validity_reference_day(&self, date: Date) -> ValidityReferenceDay {
+        ValidityReferenceDay { date, is_recorded: self.is_replaying_recording() }
     }
 
     fn render_freshness_facts(&self) -> Markup {
@@ -188,16 +192,18 @@ impl FeedView {
         let dates = self.network.timetable().and_then(|timetable| {
             let (first, last) = timetable.service_date_range()?;
             Some(describe_remaining(
-                self.service_day(timetable.local_date_at(self.network.data_now().unix_seconds())),
+                self.validity_reference_day(
+                    timetable.local_date_at(self.network.data_time_now().unix_seconds()),
+                ),
                 first,
                 last,
             ))
         });
         html! {
             dt { "Interval" } dd { (self.render_interval()) }
-            @if let Some(at) = self.status.data_time { dt { "Data of" } dd { (self.render_moment(at)) } }
+            @if let Some(at) = self.status.data_time { dt { "Data of" } dd { (self.render_time_in_network_zone(at)) } }
             // Nothing of a recording changed on the day of this server.
-            @if let Some(snapshot) = self.snapshot.as_ref().filter(|_| !self.is_recording()) { dt { "Last change seen" } dd { (self.render_moment(snapshot.fetched_at)) } }
+            @if let Some(snapshot) = self.snapshot.as_ref().filter(|_| !self.is_replaying_recording()) { dt { "Last change seen" } dd { (self.render_time_in_network_zone(snapshot.fetched_at)) } }
             @if let Some(schedule) = schedule {
                 dt { "Timetable" } dd {
                     a href=(format!("/feeds/{}", schedule.id())) { (schedule.config().display_name()) }
@@ -224,7 +230,7 @@ impl FeedView {
             section.card #area aria-labelledby="area-title" {
                 div.card-head {
                     h2 #area-title { "Area" }
-                    @if let Some(bounds) = &bounds { a.small href=(bounds.map_address()) { "Open the map" } }
+                    @if let Some(bounds) = &bounds { a.small href=(bounds.map_url()) { "Open the map" } }
                 }
                 @if let Some(bounds) = &bounds { p.card-body.area-words.numeric { (bounds.describe_bounds()) } }
                 @match data {
@@ -232,7 +238,7 @@ impl FeedView {
                     Some(_) if !has_bundle => p.card-body.soft { "This server was built without the map; " code { "cargo xtask build" } " builds it in." },
                     Some(data) => {
                         div.mini-map.map #map {}
-                        (layout::render_data_island("map-data", data))
+                        (layout::render_script_data("map-data", data))
                         noscript { p.card-body.soft { "The map needs scripts." } }
                     }
                 }
@@ -241,28 +247,28 @@ impl FeedView {
     }
 }
 
-fn widen_count(n: usize) -> u64 {
+fn count_to_u64(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
 
-fn render_schedule_facts(timetable: &Timetable) -> Markup {
+fn render_schedule_contents_facts(timetable: &Timetable) -> Markup {
     let mut modes: BTreeMap<&'static str, u64> = BTreeMap::new();
     for route in timetable.routes() {
-        *modes.entry(mode_name(route.kind)).or_default() += 1;
+        *modes.entry(route_type_name(route.kind)).or_default() += 1;
     }
     let mut modes: Vec<_> = modes.into_iter().collect();
     modes.sort_by_key(|(name, n)| (std::cmp::Reverse(*n), *name));
     let modes: Vec<String> =
         modes.iter().map(|(name, n)| format!("{} {name}", words::format_number(*n))).collect();
     html! {
-        dt { "Lines" } dd.numeric { (words::format_number(widen_count(timetable.routes().len()))) @if !modes.is_empty() { span.soft { " (" (modes.join(", ")) ")" } } }
-        dt { "Stops" } dd.numeric { (words::format_number(widen_count(timetable.stops().len()))) }
-        dt { "Trips" } dd.numeric { (words::format_number(widen_count(timetable.trips().len()))) }
+        dt { "Lines" } dd.numeric { (words::format_number(count_to_u64(timetable.routes().len()))) @if !modes.is_empty() { span.soft { " (" (modes.join(", ")) ")" } } }
+        dt { "Stops" } dd.numeric { (words::format_number(count_to_u64(timetable.stops().len()))) }
+        dt { "Trips" } dd.numeric { (words::format_number(count_to_u64(timetable.trips().len()))) }
     }
 }
 
 /// Returns the common name of a GTFS `route_type`, also of extended ones.
-fn mode_name(route_type: u16) -> &'static str {
+fn route_type_name(route_type: u16) -> &'static str {
     match route_type {
         0 | 5 | 900..=999 => "tram",
         1 | 400..=699 => "metro",
@@ -275,7 +281,7 @@ fn mode_name(route_type: u16) -> &'static str {
 }
 
 /// Renders the rows per table. `is_converted`: the tables were converted from NeTEx.
-fn render_row_counts(timetable: &Timetable, is_converted: bool) -> Markup {
+fn render_table_row_counts(timetable: &Timetable, is_converted: bool) -> Markup {
     let counts = timetable.row_counts();
     html! {
         @if !counts.is_empty() {
@@ -289,15 +295,15 @@ fn render_row_counts(timetable: &Timetable, is_converted: bool) -> Markup {
 
 /// The day from which the validity of a schedule is counted.
 #[derive(Clone, Copy)]
-struct ServiceDay {
+struct ValidityReferenceDay {
     date: Date,
     /// True if the network plays a recording of this day.
     is_recorded: bool,
 }
 
 /// Describes the remaining validity of a schedule, from the day of its network.
-fn describe_remaining(today: ServiceDay, first: Date, last: Date) -> String {
-    let ServiceDay { date: today, is_recorded } = today;
+fn describe_remaining(today: ValidityReferenceDay, first: Date, last: Date) -> String {
+    let ValidityReferenceDay { date: today, is_recorded } = today;
     let days = |from: Date, to: Date| from.until(to).map_or(0, |span| i64::from(span.get_days()));
     let count = |n: i64| words::format_count(n.unsigned_abs(), "day", "days");
     match (days(today, first), days(today, last)) {
@@ -363,7 +369,7 @@ impl MapBounds {
     }
 
     /// Returns the address of the map at these bounds.
-    fn map_address(self) -> String {
+    fn map_url(self) -> String {
         let (width, height) = self.size_km();
         // A tile of zoom 0 has the equator, 40,075 km; the map is about two tiles wide.
         let zoom = (40_075.0 / width.max(height).max(0.5)).log2().clamp(2.0, 15.0);
@@ -380,7 +386,7 @@ mod tests {
     fn a_schedules_remaining_days_follow_from_its_dates() {
         let day = |text: &str| text.parse::<Date>().unwrap();
         let remaining = |today, is_recorded, first, last| {
-            let today = ServiceDay { date: day(today), is_recorded };
+            let today = ValidityReferenceDay { date: day(today), is_recorded };
             describe_remaining(today, day(first), day(last))
         };
         let format_remaining = |today, first, last| remaining(today, false, first, last);
@@ -400,7 +406,7 @@ mod tests {
         let data = serde_json::json!({"bounds": [10.70, 59.90, 10.80, 59.95]});
         let bounds = parse_bounds(&data).unwrap();
         assert_eq!(bounds.describe_bounds(), "5.6 × 5.6 km around 59.92° N, 10.75° E");
-        assert!(bounds.map_address().starts_with("/map?at=59.92500,10.75000,12."));
+        assert!(bounds.map_url().starts_with("/map?at=59.92500,10.75000,12."));
         assert_eq!(parse_bounds(&serde_json::json!({"bounds": null})), None);
         let across = MapBounds { west: 179.0, south: 60.0, east: 182.0, north: 61.0 };
         assert!(
@@ -411,13 +417,13 @@ mod tests {
         let south = MapBounds { west: -70.0, south: -34.0, east: -70.0, north: -34.0 };
         assert!(
             south.describe_bounds().ends_with("34.00° S, 70.00° W")
-                && south.map_address().ends_with(",15.0")
+                && south.map_url().ends_with(",15.0")
         );
     }
 
     #[test]
     fn route_types_are_mapped_to_modes() {
-        let mode_names = [0, 1, 2, 3, 4, 109, 702, 1501].map(mode_name);
+        let mode_names = [0, 1, 2, 3, 4, 109, 702, 1501].map(route_type_name);
         assert_eq!(mode_names, ["tram", "metro", "rail", "bus", "ferry", "rail", "bus", "other"]);
     }
 }

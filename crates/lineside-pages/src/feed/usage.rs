@@ -63,7 +63,7 @@ impl FeedView {
                             }
                         }
                     }
-                    @if self.format().is_some_and(|it| !it.is_raw()) { (self.render_badge_lines()) }
+                    @if self.format().is_some_and(|it| !it.is_raw()) { (self.render_badge_embed_code()) }
                 }
             }
         }
@@ -74,7 +74,7 @@ impl FeedView {
         if self.format() != Some(Format::Netex) {
             return None;
         }
-        let problems = self.feed.problems_with_files();
+        let problems = self.feed.problems_including_files();
         let counts = problems.problem_counts();
         let without = counts.filter(|(_, code, _)| *code == STOP_WITHOUT_LOCATION);
         let n_stops: u64 = without.map(|(_, _, n)| n).sum();
@@ -88,9 +88,9 @@ impl FeedView {
     }
 
     /// Renders the badge of the feed's report, with the lines that embed it.
-    fn render_badge_lines(&self) -> Markup {
+    fn render_badge_embed_code(&self) -> Markup {
         let (base, id) = (&self.base, self.feed_id());
-        let image = report::badge_address(id);
+        let image = report::report_badge_url(id);
         // An id needs no escaping in Markdown and HTML; a name may.
         let alt = format!("Validation report of {id}");
         let lines = [

@@ -10,9 +10,9 @@ use lineside_http::{Refusal, limits};
 use lineside_ingest::FeedId;
 use maud::{Markup, html};
 
-use super::admins::{RequireAdmin, refusal_page};
+use super::admins::{RequireAdmin, reply_with_refusal_page};
 use super::completed_action::CompletedAction;
-use super::{history, mark_volatile};
+use super::{history, mark_not_cacheable};
 use crate::forms::read_form;
 use crate::layout::{self, NavSection, PageLayout};
 use crate::not_found;
@@ -32,7 +32,7 @@ enum FeedAction {
 }
 
 impl FeedAction {
-    fn parse_word(action_name: &str) -> Option<Self> {
+    fn parse_action_name(action_name: &str) -> Option<Self> {
         Some(match action_name {
             "poll" => Self::Poll,
             "pause" => Self::Pause,
@@ -54,7 +54,7 @@ impl FeedAction {
         }
     }
 
-    async fn carry_out(self, app: &App, id: &FeedId) -> Result<(), Refusal> {
+    async fn perform_action(self, app: &App, id: &FeedId) -> Result<(), Refusal> {
         let action = match self {
             Self::Poll => return poll_now(app, id.as_str()).await,
             Self::Pause => EditAction::Pause,
@@ -63,7 +63,7 @@ impl FeedAction {
             Self::Remove => EditAction::Remove,
             Self::Undo { number, overwrites } => EditAction::Undo { number, overwrites },
         };
-        app.settings().edit_feed(app.context(), id.clone(), action, false).await?;
+        app.live_settings().edit_feed(app.server_context(), id.clone(), action, false).await?;
         Ok(())
     }
 }
@@ -74,9 +74,9 @@ pub(super) async fn post_action(
     Path((id, action_name)): Path<(String, String)>,
     request: Request,
 ) -> Response {
-    match FeedAction::parse_word(&action_name) {
-        Some(act) => reply_to_action(&app, &id, act, request).await,
-        None => not_found::not_found_page("Unknown action."),
+    match FeedAction::parse_action_name(&action_name) {
+        Some(act) => perform_action_and_reply(&app, &id, act, request).await,
+        None => not_found::reply_with_not_found_page("Unknown action."),
     }
 }
 
@@ -88,21 +88,31 @@ pub(super) async fn post_undo(
 ) -> Response {
     match number.parse() {
         Ok(number) => {
-            reply_to_action(&app, &id, FeedAction::Undo { number, overwrites: false }, request)
-                .await
+            perform_action_and_reply(
+                &app,
+                &id,
+                FeedAction::Undo { number, overwrites: false },
+                request,
+            )
+            .await
         }
-        Err(_) => not_found::not_found_page("No change has this number."),
+        Err(_) => not_found::reply_with_not_found_page("No change has this number."),
     }
 }
 
-async fn reply_to_action(app: &App, id: &str, act: FeedAction, request: Request) -> Response {
+async fn perform_action_and_reply(
+    app: &App,
+    id: &str,
+    act: FeedAction,
+    request: Request,
+) -> Response {
     let Ok(id) = FeedId::new(id) else {
-        return not_found::not_found_page("No feed has this id.");
+        return not_found::reply_with_not_found_page("No feed has this id.");
     };
-    let own = super::settings::form_address(&id);
+    let own = super::settings::feed_settings_url(&id);
     let form = match read_form(request, limits::REQUEST_BODY_BYTES_MAX).await {
         Ok((_, form)) => form,
-        Err(refusal) => return refusal_page(refusal, &own),
+        Err(refusal) => return reply_with_refusal_page(refusal, &own),
     };
     let act = match act {
         FeedAction::Undo { number, .. } => {
@@ -110,65 +120,75 @@ async fn reply_to_action(app: &App, id: &str, act: FeedAction, request: Request)
         }
         act => act,
     };
-    match act.carry_out(app, &id).await {
-        Ok(()) => redirect_to(
-            &act.completed_action().notice_address(form.find_value("next").unwrap_or(&own), &id),
+    match act.perform_action(app, &id).await {
+        Ok(()) => redirect_after_action(
+            &act.completed_action().url_with_notice(form.find_value("next").unwrap_or(&own), &id),
         ),
-        Err(refusal) => refusal_page(refusal, &own),
+        Err(refusal) => reply_with_refusal_page(refusal, &own),
     }
 }
 
 /// Redirects to a page that reports the completed action.
-pub(super) fn redirect_to(address: &str) -> Response {
+pub(super) fn redirect_after_action(address: &str) -> Response {
     let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
     (no_store, Redirect::to(address)).into_response()
 }
 
 /// Renders the confirmation page for removing a feed.
-pub(super) async fn confirm_removal(
+pub(super) async fn get_removal_confirmation(
     State(app): State<App>,
     _: RequireAdmin,
     Path((id, action_name)): Path<(String, String)>,
 ) -> Response {
-    let id = FeedId::new(&id)
-        .ok()
-        .filter(|_| matches!(FeedAction::parse_word(&action_name), Some(FeedAction::Remove)));
-    let Some(id) = id else { return not_found::not_found_page("Unknown action.") };
-    let own = super::settings::form_address(&id);
-    match app.settings().edit_feed(app.context(), id.clone(), EditAction::Remove, true).await {
-        Ok(outcome) => {
-            confirmation_page(&format!("Remove {id}"), &render_question(&id, outcome.is_in_file))
-        }
-        Err(EditError::UnknownFeed) => not_found::not_found_page("No feed has this id."),
-        Err(why) => refusal_page(why.into(), &own),
+    let id = FeedId::new(&id).ok().filter(|_| {
+        matches!(FeedAction::parse_action_name(&action_name), Some(FeedAction::Remove))
+    });
+    let Some(id) = id else { return not_found::reply_with_not_found_page("Unknown action.") };
+    let own = super::settings::feed_settings_url(&id);
+    match app
+        .live_settings()
+        .edit_feed(app.server_context(), id.clone(), EditAction::Remove, true)
+        .await
+    {
+        Ok(outcome) => reply_with_confirmation_page(
+            &format!("Remove {id}"),
+            &render_removal_confirmation(&id, outcome.is_in_file),
+        ),
+        Err(EditError::UnknownFeed) => not_found::reply_with_not_found_page("No feed has this id."),
+        Err(why) => reply_with_refusal_page(why.into(), &own),
     }
 }
 
-fn confirmation_page(title: &str, main: &Markup) -> Response {
+fn reply_with_confirmation_page(title: &str, main: &Markup) -> Response {
     let mut page = PageLayout::new(title, NavSection::Operation);
     page.class = "ops-page";
     page.styles = &["ops.css"];
-    mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(main)))
+    mark_not_cacheable(layout::reply_with_page(StatusCode::OK, page.render_document(main)))
 }
 
 /// Renders the effect of restoring the values before an edit, with a button to do it.
-pub(super) async fn confirm_restore(
+pub(super) async fn get_restore_confirmation(
     State(app): State<App>,
     _: RequireAdmin,
     Path((id, number)): Path<(String, String)>,
 ) -> Response {
     let (Ok(id), Ok(number)) = (FeedId::new(&id), number.parse()) else {
-        return not_found::not_found_page("No change has this number.");
+        return not_found::reply_with_not_found_page("No change has this number.");
     };
-    let own = super::settings::form_address(&id);
+    let own = super::settings::feed_settings_url(&id);
     let action = EditAction::Undo { number, overwrites: true };
-    match app.settings().edit_feed(app.context(), id.clone(), action, true).await {
+    match app.live_settings().edit_feed(app.server_context(), id.clone(), action, true).await {
         Ok(outcome) => {
             let title = format!("Restore the values before change {number}");
-            confirmation_page(&title, &render_restore_preview(&title, &own, number, &outcome))
+            reply_with_confirmation_page(
+                &title,
+                &render_restore_preview(&title, &own, number, &outcome),
+            )
         }
-        Err(EditError::UnknownEdit) => not_found::not_found_page("No change has this number."),
-        Err(why) => refusal_page(why.into(), &own),
+        Err(EditError::UnknownEdit) => {
+            not_found::reply_with_not_found_page("No change has this number.")
+        }
+        Err(why) => reply_with_refusal_page(why.into(), &own),
     }
 }
 
@@ -195,8 +215,8 @@ fn render_restore_preview(title: &str, own: &str, number: i64, outcome: &EditOut
     }
 }
 
-fn render_question(id: &FeedId, in_file: bool) -> Markup {
-    let own = super::settings::form_address(id);
+fn render_removal_confirmation(id: &FeedId, in_file: bool) -> Markup {
+    let own = super::settings::feed_settings_url(id);
     html! {
         div.page {
             div.page-head {

@@ -25,15 +25,15 @@ impl FromRequestParts<App> for RequireAdmin {
         match <AdminCredential as FromRequestParts<App>>::from_request_parts(parts, app).await {
             Ok(_) => Ok(Self),
             Err(Refusal::NotAdmin) => {
-                Err(login::redirect_to_login(&return_address(&parts.method, &parts.uri)))
+                Err(login::redirect_to_login(&url_after_login(&parts.method, &parts.uri)))
             }
-            Err(refusal) => Err(refusal_page(refusal, OPS)),
+            Err(refusal) => Err(reply_with_refusal_page(refusal, OPS)),
         }
     }
 }
 
 /// Returns the address after the login: the requested page, or the page of the submitted form.
-fn return_address(method: &Method, uri: &Uri) -> Uri {
+fn url_after_login(method: &Method, uri: &Uri) -> Uri {
     if method.is_safe() {
         return uri.clone();
     }
@@ -45,7 +45,7 @@ fn return_address(method: &Method, uri: &Uri) -> Uri {
 const PAGE_SEGMENTS: usize = 4;
 
 /// Renders an error as a page, with the status and headers that API clients get.
-pub(super) fn refusal_page(refusal: Refusal, back: &str) -> Response {
+pub(super) fn reply_with_refusal_page(refusal: Refusal, back: &str) -> Response {
     let message = refusal.message();
     let (refusal_head, _) = refusal.into_response().into_parts();
     let mut page = PageLayout::new("Not changed", NavSection::Operation);
@@ -74,7 +74,7 @@ mod tests {
 
     #[track_caller]
     fn check(method: &Method, from: &'static str, to: &str) {
-        assert_eq!(return_address(method, &Uri::from_static(from)).to_string(), to);
+        assert_eq!(url_after_login(method, &Uri::from_static(from)).to_string(), to);
     }
 
     #[test]

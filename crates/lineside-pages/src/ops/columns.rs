@@ -8,7 +8,7 @@ use crate::report_brief;
 use crate::words;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FeedColumn {
+pub(super) enum DashboardColumn {
     Name,
     State,
     Report,
@@ -20,7 +20,7 @@ pub(super) enum FeedColumn {
     Subscribers,
 }
 
-impl FeedColumn {
+impl DashboardColumn {
     pub(super) const ALL: [Self; 9] = [
         Self::Name,
         Self::State,
@@ -49,7 +49,7 @@ impl FeedColumn {
     }
 
     /// Returns the column's name in addresses.
-    pub(super) fn address_word(self) -> &'static str {
+    pub(super) fn query_value(self) -> &'static str {
         match self {
             Self::Name => "name",
             Self::State => "state",
@@ -63,8 +63,8 @@ impl FeedColumn {
         }
     }
 
-    pub(super) fn parse_word(column_name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|column| column.address_word() == column_name)
+    pub(super) fn parse_query_value(column_name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|column| column.query_value() == column_name)
     }
 
     /// Returns the column's heading.
@@ -83,7 +83,7 @@ impl FeedColumn {
     }
 
     /// Returns the column's description.
-    pub(super) fn column_meaning(self) -> &'static str {
+    pub(super) fn column_description(self) -> &'static str {
         match self {
             Self::Name => "By name",
             Self::State => "By severity, trouble first",
@@ -104,25 +104,27 @@ impl FeedColumn {
         match self {
             Self::Name => feed.name.clone().unwrap_or_else(|| feed.id.to_string()),
             Self::State => feed.state.as_str().to_owned(),
-            Self::Report => feed.report.as_ref().map_or_else(nothing, report_brief::format_figures),
+            Self::Report => {
+                feed.report.as_ref().map_or_else(nothing, report_brief::format_report_counts)
+            }
             Self::Next => match feed.next_poll.map(|at| at.duration_since(now).as_secs()) {
                 Some(0) => "now".to_owned(),
-                Some(seconds) => format!("in {}", words::format_duration(seconds as f64)),
+                Some(seconds) => format!("in {}", words::format_short_duration(seconds as f64)),
                 None => nothing(),
             },
             Self::Took => feed.fetches.took.map_or_else(nothing, |took| {
                 format!(
                     "{} · {}",
-                    words::format_duration(took.p50),
-                    words::format_duration(took.p99)
+                    words::format_short_duration(took.p50),
+                    words::format_short_duration(took.p99)
                 )
             }),
             Self::Out => words::format_bytes(feed.served.bytes),
             Self::Amplification => feed
                 .amplification
-                .map_or_else(nothing, |times| format!("{} ×", words::decimal(times))),
+                .map_or_else(nothing, |times| format!("{} ×", words::format_one_decimal(times))),
             Self::Subscribers => words::format_number(feed.subscribers),
-            Self::Lag => match data_lag(feed, now) {
+            Self::Lag => match data_age_seconds(feed, now) {
                 Some(seconds) if feed.data_time.is_none() => {
                     format!("fetched {}", words::format_age(seconds))
                 }
@@ -133,13 +135,13 @@ impl FeedColumn {
     }
 
     /// Returns the sort key: the greater, the more attention the feed needs.
-    pub(super) fn sort_weight(self, feed: &FeedOverview, now: UnixMillis) -> f64 {
+    pub(super) fn attention_sort_key(self, feed: &FeedOverview, now: UnixMillis) -> f64 {
         match self {
             // Names are sorted as text.
             Self::Name => 0.0,
             Self::State => state_severity(feed.state),
             Self::Report => match &feed.report {
-                Some(it) if it.is_conclusive() => {
+                Some(it) if it.is_of_finished_validation() => {
                     it.errors as f64 * ERROR_WARNINGS + it.warnings as f64
                 }
                 _ => -1.0,
@@ -149,7 +151,9 @@ impl FeedColumn {
             Self::Out => feed.served.bytes as f64,
             Self::Amplification => feed.amplification.unwrap_or(-1.0),
             Self::Subscribers => feed.subscribers as f64,
-            Self::Lag => data_lag(feed, now).map_or(f64::INFINITY, |seconds| seconds as f64),
+            Self::Lag => {
+                data_age_seconds(feed, now).map_or(f64::INFINITY, |seconds| seconds as f64)
+            }
         }
     }
 }
@@ -178,7 +182,7 @@ pub(super) fn states_worst_first() -> Vec<FeedState> {
 
 /// Returns the age of the data in seconds: by their own time, or by their fetch. During a replay, their own time is on
 /// the recording's clock.
-pub(super) fn data_lag(feed: &FeedOverview, now: UnixMillis) -> Option<i64> {
+pub(super) fn data_age_seconds(feed: &FeedOverview, now: UnixMillis) -> Option<i64> {
     let elapsed = |at: UnixMillis| (now.0 - at.0) / 1_000;
     match feed.data_time {
         Some(at) => Some(elapsed(at) - feed.recorded_seconds_ago.unwrap_or_default()),
@@ -195,24 +199,24 @@ mod tests {
     #[test]
     fn the_age_of_recorded_data_is_by_the_clock_of_the_recording() {
         let now = UnixMillis::from_seconds(1_000_000);
-        let mut feed = FeedOverview::empty_for(FeedId::new("city").unwrap());
-        assert_eq!(data_lag(&feed, now), None);
+        let mut feed = FeedOverview::empty_overview(FeedId::new("city").unwrap());
+        assert_eq!(data_age_seconds(&feed, now), None);
         feed.last_success = Some(UnixMillis::from_seconds(999_993));
-        assert_eq!(data_lag(&feed, now), Some(7));
+        assert_eq!(data_age_seconds(&feed, now), Some(7));
         feed.data_time = Some(UnixMillis::from_seconds(900_000));
-        assert_eq!(data_lag(&feed, now), Some(100_000));
+        assert_eq!(data_age_seconds(&feed, now), Some(100_000));
         feed.recorded_seconds_ago = Some(99_960);
-        assert_eq!(data_lag(&feed, now), Some(40));
+        assert_eq!(data_age_seconds(&feed, now), Some(40));
     }
 
     #[test]
     fn the_age_of_a_fetch_is_told_from_the_age_of_data() {
         let now = UnixMillis::from_seconds(1_000_000);
         let at = Some(UnixMillis::from_seconds(999_993));
-        let empty = FeedOverview::empty_for(FeedId::new("city").unwrap());
+        let empty = FeedOverview::empty_overview(FeedId::new("city").unwrap());
         let fetched = FeedOverview { last_success: at, ..empty.clone() };
         let timed = FeedOverview { data_time: at, ..empty };
-        let text = |feed: &FeedOverview| FeedColumn::Lag.cell_text(feed, now);
+        let text = |feed: &FeedOverview| DashboardColumn::Lag.cell_text(feed, now);
         assert_eq!(text(&timed), words::format_age(7));
         assert!(text(&fetched).ends_with(&text(&timed)) && text(&fetched) != text(&timed));
     }

@@ -5,7 +5,7 @@ use lineside_http::ops::{DashboardSnapshot, FeedOverview};
 use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
 
-use super::columns::FeedColumn;
+use super::columns::DashboardColumn;
 use super::range::TileRange;
 
 /// The most characters of the search words.
@@ -17,7 +17,7 @@ pub(super) struct DashboardQuery {
     pub(super) text: String,
     pub(super) state: Option<FeedState>,
     /// The column, and true for descending. By default feeds in trouble are first.
-    pub(super) sort: Option<(FeedColumn, bool)>,
+    pub(super) sort: Option<(DashboardColumn, bool)>,
     /// The page of the list, from 1.
     pub(super) page: usize,
     /// The time range of the tiles.
@@ -34,7 +34,7 @@ impl DashboardQuery {
             state: parameters.find_value("state").and_then(FeedState::parse),
             sort: parameters
                 .find_value("sort")
-                .and_then(parse_sort)
+                .and_then(parse_sort_parameter)
                 .filter(|it| *it != TROUBLE_FIRST),
             page: parameters
                 .find_value("page")
@@ -43,37 +43,37 @@ impl DashboardQuery {
                 .max(1),
             range: parameters
                 .find_value("range")
-                .and_then(TileRange::parse_word)
+                .and_then(TileRange::parse_query_value)
                 .unwrap_or_default(),
             open: parameters.find_value("open").map(str::to_owned),
         }
     }
 
     /// Returns the sort parameter: `lag` for ascending, `-lag` for descending.
-    pub(super) fn sort_word(&self) -> Option<String> {
+    pub(super) fn sort_parameter(&self) -> Option<String> {
         let (column, is_down) = self.sort?;
-        Some(format!("{}{}", if is_down { "-" } else { "" }, column.address_word()))
+        Some(format!("{}{}", if is_down { "-" } else { "" }, column.query_value()))
     }
 
     /// Returns `Some` if the list is sorted by this column: true for descending.
-    pub(super) fn is_sorted_by(&self, column: FeedColumn) -> Option<bool> {
+    pub(super) fn sort_direction_for(&self, column: DashboardColumn) -> Option<bool> {
         let (sorted, is_down) = self.sort.unwrap_or(TROUBLE_FIRST);
         (sorted == column).then_some(is_down)
     }
 
     /// Returns the address of the list sorted by a column; if it already is, in the opposite direction. Numbers are
     /// first sorted descending.
-    pub(super) fn sort_address(&self, column: FeedColumn) -> String {
-        let is_descending = column.is_numeric() || column == FeedColumn::State;
-        let is_down = self.is_sorted_by(column).map_or(is_descending, |is_down| !is_down);
+    pub(super) fn sorted_list_url(&self, column: DashboardColumn) -> String {
+        let is_descending = column.is_numeric() || column == DashboardColumn::State;
+        let is_down = self.sort_direction_for(column).map_or(is_descending, |is_down| !is_down);
         let sort = Some((column, is_down)).filter(|it| *it != TROUBLE_FIRST);
-        Self { sort, page: 1, ..self.clone() }.list_address()
+        Self { sort, page: 1, ..self.clone() }.dashboard_url()
     }
 
     /// Returns the address of the list with this row opened, or closed if it is open.
-    pub(super) fn row_address(&self, feed: &str, is_open: bool) -> String {
+    pub(super) fn row_toggle_url(&self, feed: &str, is_open: bool) -> String {
         let open = (!is_open).then(|| feed.to_owned());
-        format!("{}#feed-{feed}", Self { open, ..self.clone() }.list_address())
+        format!("{}#feed-{feed}", Self { open, ..self.clone() }.dashboard_url())
     }
 
     /// Returns the query for another page of the list.
@@ -91,16 +91,16 @@ impl DashboardQuery {
         Self { state: Some(state), page: 1, open: None, ..self.clone() }
     }
 
-    pub(super) fn list_address(&self) -> String {
+    pub(super) fn dashboard_url(&self) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         let query_pairs = [
             ("q", Some(self.text.clone()).filter(|words| !words.is_empty())),
             ("state", self.state.map(|state| state.as_str().to_owned())),
-            ("sort", self.sort_word()),
+            ("sort", self.sort_parameter()),
             ("page", (self.page > 1).then(|| self.page.to_string())),
             (
                 "range",
-                (self.range != TileRange::default()).then(|| self.range.address_word().to_owned()),
+                (self.range != TileRange::default()).then(|| self.range.query_value().to_owned()),
             ),
             ("open", self.open.clone()),
         ];
@@ -116,7 +116,7 @@ impl DashboardQuery {
     }
 
     /// Returns the matching feeds, sorted.
-    pub(super) fn select_feeds<'a>(
+    pub(super) fn select_matching_feeds<'a>(
         &self,
         board: &'a DashboardSnapshot,
         now: UnixMillis,
@@ -132,12 +132,14 @@ impl DashboardQuery {
             board.feeds.iter().map(|row| &row.overview).filter(is_found).collect();
         let (column, is_down) = self.sort.unwrap_or(TROUBLE_FIRST);
         let by_name = |a: &FeedOverview, b: &FeedOverview| {
-            FeedColumn::Name.cell_text(a, now).cmp(&FeedColumn::Name.cell_text(b, now))
+            DashboardColumn::Name.cell_text(a, now).cmp(&DashboardColumn::Name.cell_text(b, now))
         };
         found.sort_by(|a, b| {
             let order = match column {
-                FeedColumn::Name => by_name(a, b),
-                _ => column.sort_weight(a, now).total_cmp(&column.sort_weight(b, now)),
+                DashboardColumn::Name => by_name(a, b),
+                _ => {
+                    column.attention_sort_key(a, now).total_cmp(&column.attention_sort_key(b, now))
+                }
             };
             let order = if is_down { order.reverse() } else { order };
             order.then_with(|| by_name(a, b))
@@ -147,14 +149,14 @@ impl DashboardQuery {
 }
 
 /// The default order: feeds in trouble first.
-const TROUBLE_FIRST: (FeedColumn, bool) = (FeedColumn::State, true);
+const TROUBLE_FIRST: (DashboardColumn, bool) = (DashboardColumn::State, true);
 
-fn parse_sort(text: &str) -> Option<(FeedColumn, bool)> {
+fn parse_sort_parameter(text: &str) -> Option<(DashboardColumn, bool)> {
     let (column_name, is_down) = match text.strip_prefix('-') {
         Some(column_name) => (column_name, true),
         None => (text, false),
     };
-    FeedColumn::parse_word(column_name).map(|column| (column, is_down))
+    DashboardColumn::parse_query_value(column_name).map(|column| (column, is_down))
 }
 
 #[cfg(test)]
@@ -169,22 +171,22 @@ mod tests {
     fn a_query_survives_its_address() {
         let query = read("q=city+%26+land&state=late&sort=-lag&page=2&range=1d&open=city");
         assert_eq!((query.text.as_str(), query.state), ("city & land", Some(FeedState::Late)));
-        assert_eq!(read(query.list_address().trim_start_matches("/ops?")), query);
-        assert_eq!(read("q=&state=good&sort=size").list_address(), "/ops");
+        assert_eq!(read(query.dashboard_url().trim_start_matches("/ops?")), query);
+        assert_eq!(read("q=&state=good&sort=size").dashboard_url(), "/ops");
     }
 
     #[test]
     fn sorting_by_the_same_column_again_reverses_it() {
         let query = read("");
-        assert_eq!(query.sort_address(FeedColumn::Lag), "/ops?sort=-lag");
-        assert_eq!(read("sort=-lag").sort_address(FeedColumn::Lag), "/ops?sort=lag");
-        assert_eq!(read("sort=-lag").sort_address(FeedColumn::Name), "/ops?sort=name");
-        assert_eq!(read("sort=name").sort_address(FeedColumn::Name), "/ops?sort=-name");
+        assert_eq!(query.sorted_list_url(DashboardColumn::Lag), "/ops?sort=-lag");
+        assert_eq!(read("sort=-lag").sorted_list_url(DashboardColumn::Lag), "/ops?sort=lag");
+        assert_eq!(read("sort=-lag").sorted_list_url(DashboardColumn::Name), "/ops?sort=name");
+        assert_eq!(read("sort=name").sorted_list_url(DashboardColumn::Name), "/ops?sort=-name");
         assert_eq!(
-            query.sort_address(FeedColumn::State),
+            query.sorted_list_url(DashboardColumn::State),
             "/ops?sort=state",
             "trouble is first by default"
         );
-        assert_eq!(read("sort=state&page=3").sort_address(FeedColumn::State), "/ops");
+        assert_eq!(read("sort=state&page=3").sorted_list_url(DashboardColumn::State), "/ops");
     }
 }

@@ -31,9 +31,9 @@ fn render_facts(feed: &FeedOverview, now: UnixMillis) -> Markup {
         };
     html! {
         dt { "State" } dd { (feed.reason) (describe_since(feed.since, now)) }
-        dt { "Last success" } dd { (render_moment(feed.last_success)) }
-        dt { "Data of" } dd { (render_moment(feed.data_time)) }
-        dt { "Next poll" } dd { (render_moment(feed.next_poll)) }
+        dt { "Last success" } dd { (render_utc_or_none_yet(feed.last_success)) }
+        dt { "Data of" } dd { (render_utc_or_none_yet(feed.data_time)) }
+        dt { "Next poll" } dd { (render_utc_or_none_yet(feed.next_poll)) }
         dt { "Contents" } dd { (words::format_count(feed.entities, one, many)) ", " (words::format_number(feed.problems)) " unreadable" }
         dt { "Fetches" } dd {
             (words::format_number(fetches.total)) ": " (words::format_number(fetches.failed)) " failed, "
@@ -43,7 +43,7 @@ fn render_facts(feed: &FeedOverview, now: UnixMillis) -> Markup {
             (requests) " (" (format!("{:.1}", served.rate)) " per second): " (words::format_number(served.not_modified))
             " not modified (304); " (words::format_bytes(served.bytes)) " sent"
         }
-        @if let Some(times) = feed.amplification { dt { "Requests per fetch" } dd { (words::decimal(times)) } }
+        @if let Some(times) = feed.amplification { dt { "Requests per fetch" } dd { (words::format_one_decimal(times)) } }
         dt { "Cache" } dd {
             (words::format_count(feed.cache.representations as u64, "representation", "representations")) ", "
             (words::format_bytes(feed.cache.bytes as u64))
@@ -58,7 +58,7 @@ fn describe_since(since: Option<UnixMillis>, now: UnixMillis) -> String {
     })
 }
 
-fn render_moment(at: Option<UnixMillis>) -> Markup {
+fn render_utc_or_none_yet(at: Option<UnixMillis>) -> Markup {
     html! {
         @match at {
             Some(at) => { (super::render_utc(at)) },
@@ -76,8 +76,8 @@ fn render_histogram(feed: &FeedOverview) -> Markup {
             h3 { "Duration of the last " (words::format_count(n, "fetch", "fetches")) }
             @match feed.fetches.took {
                 Some(took) => p.small.soft {
-                    "Median " (words::format_duration(took.p50)) " · p90 " (words::format_duration(took.p90))
-                    " · p99 " (words::format_duration(took.p99)) " · max " (words::format_duration(took.max))
+                    "Median " (words::format_short_duration(took.p50)) " · p90 " (words::format_short_duration(took.p90))
+                    " · p99 " (words::format_short_duration(took.p99)) " · max " (words::format_short_duration(took.max))
                 },
                 None => p.small.soft { "Not fetched yet." },
             }
@@ -100,7 +100,7 @@ fn render_histogram(feed: &FeedOverview) -> Markup {
 /// Describes the upper bound of a histogram bar.
 fn describe_bar_limit(bar: usize) -> String {
     match FETCH_BOUNDS_MS.get(bar) {
-        Some(bound) => format!("≤ {}", words::format_duration(*bound as f64 / 1_000.0)),
+        Some(bound) => format!("≤ {}", words::format_short_duration(*bound as f64 / 1_000.0)),
         None => "longer".to_owned(),
     }
 }

@@ -7,16 +7,16 @@ use lineside_config::overrides::{FeedOverride, KeyDifference, diff_keys};
 use lineside_http::app::App;
 use lineside_http::page_paths::OPS;
 use lineside_http::settings::{
-    edit_log::before_and_after,
-    edit_undo::{UndoConflict, restore_before, undo_edit},
+    edit_log::parse_before_and_after,
+    edit_undo::{UndoConflict, override_restored_before_edit, override_without_edit},
 };
 use lineside_http::{QueryParameters, admin};
-use lineside_store::{NumberedEdit, OverrideEdit};
+use lineside_store::{FeedOverrideEdit, NumberedOverrideEdit};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::admins::{RequireAdmin, refusal_page};
-use super::{completed_action, mark_volatile};
+use super::admins::{RequireAdmin, reply_with_refusal_page};
+use super::{completed_action, mark_not_cacheable};
 use crate::layout::{self, NavSection, PageLayout};
 
 /// The address of the history of all feeds.
@@ -27,15 +27,15 @@ pub(super) async fn get_history(
     _: RequireAdmin,
     parameters: QueryParameters,
 ) -> Response {
-    let edits = match admin::parse_before(&parameters) {
-        Ok(before) => app.settings().history_before(before).await.map_err(Into::into),
+    let edits = match admin::parse_before_parameter(&parameters) {
+        Ok(before) => app.live_settings().list_edits_before(before).await.map_err(Into::into),
         Err(refusal) => Err(refusal),
     };
     let edits = match edits {
         Ok(edits) => edits,
-        Err(refusal) => return refusal_page(refusal, OPS),
+        Err(refusal) => return reply_with_refusal_page(refusal, OPS),
     };
-    let earlier = admin::next_before(&edits);
+    let earlier = admin::next_page_before(&edits);
     let mut page = PageLayout::new("History of edits", NavSection::Operation);
     page.class = "ops-page";
     page.styles = &["ops.css"];
@@ -47,7 +47,7 @@ pub(super) async fn get_history(
                 h1 { "History of edits" }
                 p { "Changes of the configuration of feeds, made by admins, newest first. Times in UTC." }
             }
-            (completed_action::render_notice(&parameters))
+            (completed_action::render_action_notice(&parameters))
             section.card aria-label="Edits" {
                 (render_list(&app, &edits, true, ADDRESS))
                 @if let Some(n) = earlier {
@@ -56,13 +56,13 @@ pub(super) async fn get_history(
             }
         }
     };
-    mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)))
+    mark_not_cacheable(layout::reply_with_page(StatusCode::OK, page.render_document(&main)))
 }
 
 /// Renders edits, newest first; `next` is the page after an undo.
 pub(super) fn render_list(
     app: &App,
-    edits: &[NumberedEdit],
+    edits: &[NumberedOverrideEdit],
     shows_feed: bool,
     next: &str,
 ) -> Markup {
@@ -88,24 +88,25 @@ pub(super) fn render_list(
 
 fn render_row(
     app: &App,
-    numbered: &NumberedEdit,
-    edits: &[NumberedEdit],
+    numbered: &NumberedOverrideEdit,
+    edits: &[NumberedOverrideEdit],
     shows_feed: bool,
     next: &str,
 ) -> Markup {
     let (n, edit) = numbered;
-    let (before, after) = before_and_after(edit);
+    let (before, after) = parse_before_and_after(edit);
     let keys = |feed_override: &Option<FeedOverride>| {
         feed_override.as_ref().map(|feed_override| feed_override.keys.clone()).unwrap_or_default()
     };
     let changed = diff_keys(&keys(&before), &keys(&after));
-    let (now, in_file) = app.settings().find_override(&edit.feed);
+    let (now, in_file) = app.live_settings().find_feed_override(&edit.feed);
     let is_added = [&before, &after]
         .iter()
         .any(|feed_override| feed_override.as_ref().is_some_and(|it| it.added));
     let nothing = if in_file && !is_added { "as in the file" } else { "not set" };
-    let own = super::settings::form_address(&edit.feed);
-    let is_restored = edit.undoes.is_some() && has_returned(before.as_ref(), after.as_ref());
+    let own = super::settings::feed_settings_url(&edit.feed);
+    let is_restored =
+        edit.undoes.is_some() && restores_removed_feed(before.as_ref(), after.as_ref());
     let action = match edit.undoes {
         Some(_) if is_restored => "restore",
         Some(_) => "undo",
@@ -123,7 +124,7 @@ fn render_row(
             }
             td { (edit.who) }
             td.end {
-                @match undo_edit(numbered, now.as_ref(), edits) {
+                @match override_without_edit(numbered, now.as_ref(), edits) {
                     Ok(next_override) if next_override == now => {},
                     Ok(_) => form method="post" action=(format!("{own}/history/{n}/undo")) {
                         input type="hidden" name="next" value=(next);
@@ -131,7 +132,7 @@ fn render_row(
                     },
                     Err(conflict) => {
                         span.soft.small { (explain_conflict(*n, &conflict, edits)) }
-                        @if restore_before(numbered, now.as_ref()) != now {
+                        @if override_restored_before_edit(numbered, now.as_ref()) != now {
                             br;
                             a.small.target href=(format!("{own}/history/{n}/undo")) aria-label=(format!("Restore the values before this: change {n}, {}", edit.feed)) { "Restore the values before this" }
                         }
@@ -143,27 +144,31 @@ fn render_row(
 }
 
 /// Returns true if a feed is absent before an edit and present after it.
-fn has_returned(before: Option<&FeedOverride>, after: Option<&FeedOverride>) -> bool {
+fn restores_removed_feed(before: Option<&FeedOverride>, after: Option<&FeedOverride>) -> bool {
     let was_removed = before.is_some_and(|it| it.removed);
     let is_removed = after.is_some_and(|it| it.removed);
     (was_removed && !is_removed) || (before.is_none() && after.is_some_and(|it| it.added))
 }
 
 /// Renders what an edit did.
-fn render_action(edit: &OverrideEdit, is_restored: bool, edits: &[NumberedEdit]) -> Markup {
+fn render_action(
+    edit: &FeedOverrideEdit,
+    is_restored: bool,
+    edits: &[NumberedOverrideEdit],
+) -> Markup {
     html! {
         @match edit.undoes {
             Some(undone) => {
                 (if is_restored { "Restored" } else { "Undone" })
-                div.soft.small { "Reverts " (name_edit(undone, edits)) }
+                div.soft.small { "Reverts " (render_edit_reference(undone, edits)) }
             },
-            None => (describe_edit(&edit.what)),
+            None => (edit_action_label(&edit.what)),
         }
     }
 }
 
 /// Renders a feed's id, with its name if it has one.
-fn render_feed_cell(app: &App, edit: &OverrideEdit, address: &str) -> Markup {
+fn render_feed_cell(app: &App, edit: &FeedOverrideEdit, address: &str) -> Markup {
     let feed = app.ingest().find_feed(edit.feed.as_str());
     let name = feed.and_then(|feed| feed.config().name.clone());
     html! {
@@ -173,39 +178,39 @@ fn render_feed_cell(app: &App, edit: &OverrideEdit, address: &str) -> Markup {
 }
 
 /// Explains why an edit cannot be undone alone.
-fn explain_conflict(n: i64, conflict: &UndoConflict, edits: &[NumberedEdit]) -> Markup {
+fn explain_conflict(n: i64, conflict: &UndoConflict, edits: &[NumberedOverrideEdit]) -> Markup {
     let undone_by =
         edits.iter().find(|(_, edit)| edit.undoes == Some(n)).map(|(edit_number, _)| *edit_number);
     html! {
         @match (undone_by, conflict.edit_number) {
-            (Some(by), _) => { "Undone by " (name_edit(by, edits)) },
-            (None, by) => { (explain_part(&conflict.part, by, edits)) },
+            (Some(by), _) => { "Undone by " (render_edit_reference(by, edits)) },
+            (None, by) => { (explain_changed_part(&conflict.part, by, edits)) },
         }
     }
 }
 
 /// Explains that a part of the feed's settings was changed by a later edit.
-fn explain_part(part: &str, by: Option<i64>, edits: &[NumberedEdit]) -> Markup {
+fn explain_changed_part(part: &str, by: Option<i64>, edits: &[NumberedOverrideEdit]) -> Markup {
     let later = by.and_then(|by| edits.iter().find(|(number, _)| *number == by));
     let removal = later.filter(|(_, edit)| edit.what == "remove");
     html! {
         @match part {
             _ if let Some((number, edit)) = removal => {
-                "The feed was removed " (link_edit(*number, edit)) ". Undo that first."
+                "The feed was removed " (render_edit_link(*number, edit)) ". Undo that first."
             },
             "added" | "removed" => "The feed was removed or added later",
             "paused" => "The feed was paused or resumed later",
             key => { code { (key) } " was changed later" },
         }
-        @if let Some((number, edit)) = later.filter(|_| removal.is_none()) { ", " (link_edit(*number, edit)) }
+        @if let Some((number, edit)) = later.filter(|_| removal.is_none()) { ", " (render_edit_link(*number, edit)) }
     }
 }
 
 /// Names an edit by its time, or by its number if it is not listed.
-fn name_edit(number: i64, edits: &[NumberedEdit]) -> Markup {
+fn render_edit_reference(number: i64, edits: &[NumberedOverrideEdit]) -> Markup {
     html! {
         @match edits.iter().find(|(n, _)| *n == number) {
-            Some((_, edit)) => { "the change of " (link_edit(number, edit)) },
+            Some((_, edit)) => { "the change of " (render_edit_link(number, edit)) },
             // The page that begins with this edit.
             None => a.target href=(format!("{ADDRESS}?before={}#edit-{number}", number + 1)) { "change " (number) },
         }
@@ -213,11 +218,11 @@ fn name_edit(number: i64, edits: &[NumberedEdit]) -> Markup {
 }
 
 /// Renders the time of a listed edit as a link to its row.
-fn link_edit(number: i64, edit: &OverrideEdit) -> Markup {
+fn render_edit_link(number: i64, edit: &FeedOverrideEdit) -> Markup {
     html! { a.target.nowrap href=(format!("#edit-{number}")) { (super::render_utc(edit.at)) } }
 }
 
-fn describe_edit(word: &str) -> &str {
+fn edit_action_label(word: &str) -> &str {
     match word {
         "add" => "Added",
         "change" => "Changed",

@@ -7,18 +7,18 @@ use lineside_quality::reports::ReportVerdict;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
-use super::columns::FeedColumn;
+use super::columns::DashboardColumn;
 use super::dashboard_query::DashboardQuery;
 use super::range::TileRange;
 use super::{actions, detail};
-use crate::states::ServiceCountdown;
+use crate::states::TimetableCountdown;
 use crate::{states, words};
 
 pub(super) const ROWS_PER_PAGE: usize = 100;
 
-fn service_countdown(overview: &FeedOverview) -> ServiceCountdown {
+fn service_countdown(overview: &FeedOverview) -> TimetableCountdown {
     let FeedOverview { service_days_left, service_days_until_start, .. } = *overview;
-    ServiceCountdown { days_left: service_days_left, days_until_start: service_days_until_start }
+    TimetableCountdown { days_left: service_days_left, days_until_start: service_days_until_start }
 }
 
 pub(super) fn render_search_form(query: &DashboardQuery) -> Markup {
@@ -38,41 +38,41 @@ pub(super) fn render_search_form(query: &DashboardQuery) -> Markup {
                     }
                 }
             }
-            @if query.range != TileRange::default() { input type="hidden" name="range" value=(query.range.address_word()); }
-            @if let Some(sort) = query.sort_word() { input type="hidden" name="sort" value=(sort); }
+            @if query.range != TileRange::default() { input type="hidden" name="range" value=(query.range.query_value()); }
+            @if let Some(sort) = query.sort_parameter() { input type="hidden" name="sort" value=(sort); }
         }
     }
 }
 
-pub(super) fn render_table(
+pub(super) fn render_feed_table(
     app: &App,
     board: &DashboardSnapshot,
     query: &DashboardQuery,
     is_admin: bool,
 ) -> Markup {
     let now = app.now();
-    let found = query.select_feeds(board, now);
+    let found = query.select_matching_feeds(board, now);
     let pages = found.len().div_ceil(ROWS_PER_PAGE).max(1);
     let page = query.page.min(pages);
     let first = (page - 1) * ROWS_PER_PAGE;
-    let columns = FeedColumn::ALL.len() + usize::from(is_admin);
+    let columns = DashboardColumn::ALL.len() + usize::from(is_admin);
     html! {
         section.card {
             div.card-head {
                 h2 #ops-title { "Feeds" }
-                span.soft.small #found { (describe_found(found.len(), board.feeds.len(), first)) }
+                span.soft.small #found { (describe_shown_feeds(found.len(), board.feeds.len(), first)) }
             }
             div.scroll tabindex="0" role="region" aria-labelledby="ops-title" {
                 table.list-table.ops #ops role="table" {
                     thead role="rowgroup" {
                         tr role="row" {
-                            @for column in FeedColumn::ALL { (render_heading(column, query)) }
+                            @for column in DashboardColumn::ALL { (render_heading(column, query)) }
                             @if is_admin { th role="columnheader" scope="col" { span.visually-hidden { "Actions" } } }
                         }
                     }
                     tbody #ops-rows role="rowgroup" {
                         @for figures in found.iter().skip(first).take(ROWS_PER_PAGE) {
-                            (render_row(figures, query, now, is_admin))
+                            (render_feed_row(figures, query, now, is_admin))
                             @if query.open.as_deref() == Some(figures.id.as_str()) {
                                 tr.ops-open role="row" {
                                     td role="cell" colspan=(columns) { (detail::render_detail(figures, now)) }
@@ -93,15 +93,15 @@ fn render_pager(query: &DashboardQuery, page: usize, pages: usize) -> Markup {
     let (previous, next) = (page.saturating_sub(1).max(1), (page + 1).min(pages));
     html! {
         nav.pager #pager aria-label="Pages of feeds" hidden[pages < 2] {
-            a data-page="previous" href=(query.with_page(previous).list_address()) hidden[page == 1] { "Previous" }
+            a data-page="previous" href=(query.with_page(previous).dashboard_url()) hidden[page == 1] { "Previous" }
             span.small.soft #page-words { "Page " (page) " of " (pages) }
-            a data-page="next" href=(query.with_page(next).list_address()) hidden[page == pages] { "Next" }
+            a data-page="next" href=(query.with_page(next).dashboard_url()) hidden[page == pages] { "Next" }
         }
     }
 }
 
 /// Describes which of the found feeds are shown.
-fn describe_found(found: usize, all: usize, first: usize) -> String {
+fn describe_shown_feeds(found: usize, all: usize, first: usize) -> String {
     let all_words = words::format_count(all as u64, "feed", "feeds");
     let number = |n: usize| words::format_number(n as u64);
     match found {
@@ -117,20 +117,20 @@ fn describe_found(found: usize, all: usize, first: usize) -> String {
 }
 
 /// Renders a column's heading: a link that sorts the list by it.
-fn render_heading(column: FeedColumn, query: &DashboardQuery) -> Markup {
-    let order = match query.is_sorted_by(column) {
+fn render_heading(column: DashboardColumn, query: &DashboardQuery) -> Markup {
+    let order = match query.sort_direction_for(column) {
         Some(true) => "descending",
         Some(false) => "ascending",
         None => "none",
     };
     html! {
-        th.end[column.is_numeric()] role="columnheader" scope="col" aria-sort=(order) data-sort=(column.address_word()) {
-            a href=(query.sort_address(column)) title=(column.column_meaning()) { (column.column_title()) }
+        th.end[column.is_numeric()] role="columnheader" scope="col" aria-sort=(order) data-sort=(column.query_value()) {
+            a href=(query.sorted_list_url(column)) title=(column.column_description()) { (column.column_title()) }
         }
     }
 }
 
-fn render_row(
+fn render_feed_row(
     overview: &FeedOverview,
     query: &DashboardQuery,
     now: UnixMillis,
@@ -146,22 +146,22 @@ fn render_row(
             td.cell-name role="cell" data-col="name" {
                 div.one-line {
                     a.feed-name href=(format!("/feeds/{id}")) title=(id) { (overview.name.as_deref().unwrap_or(id)) }
-                    a.small.ops-more href=(query.row_address(id, is_open)) aria-expanded=(is_open) aria-label={ (more) " about " (id) } { (more) }
+                    a.small.ops-more href=(query.row_toggle_url(id, is_open)) aria-expanded=(is_open) aria-label={ (more) " about " (id) } { (more) }
                 }
             }
             td.cell-state role="cell" data-col="state" {
                 div.one-line {
-                    (states::render_sign(id, overview.state))
+                    (states::render_live_state(id, overview.state))
                     span.soft.small.reason data-reason-of=(id) title=(overview.reason) hidden[overview.state == FeedState::Ok] { (overview.reason) }
-                    (states::render_service_tag(id, service_countdown(overview), overview.state))
+                    (states::render_timetable_validity_tag(id, service_countdown(overview), overview.state))
                     (render_recording_tag(overview.recorded_day.as_deref()))
                 }
             }
-            @for column in FeedColumn::NUMERIC {
-                td.end.numeric role="cell" data-col=(column.address_word()) data-label=(column.column_title())
-                    data-verdict=[verdict.filter(|_| column == FeedColumn::Report)] { (column.cell_text(overview, now)) }
+            @for column in DashboardColumn::NUMERIC {
+                td.end.numeric role="cell" data-col=(column.query_value()) data-label=(column.column_title())
+                    data-verdict=[verdict.filter(|_| column == DashboardColumn::Report)] { (column.cell_text(overview, now)) }
             }
-            @if is_admin { td.cell-acts role="cell" { (render_actions(id, overview.paused, Some(&query.list_address()))) } }
+            @if is_admin { td.cell-acts role="cell" { (render_actions(id, overview.paused, Some(&query.dashboard_url()))) } }
         }
     }
 }
@@ -189,15 +189,15 @@ fn render_actions(id: &str, is_paused: bool, next: Option<&str>) -> Markup {
 }
 
 /// Renders an empty row as a template for the page's script.
-pub(super) fn render_empty_row(is_admin: bool) -> Markup {
+pub(super) fn render_row_template(is_admin: bool) -> Markup {
     html! {
         tr role="row" {
             td.cell-name role="cell" data-col="name" {
                 div.one-line { a.feed-name {} a.small.ops-more aria-expanded="false" { "More" } }
             }
-            td.cell-state role="cell" data-col="state" { div.one-line { span.state {} span.soft.small.reason {} (states::render_service_tag("", ServiceCountdown::default(), FeedState::Unknown)) (render_recording_tag(None)) } }
-            @for column in FeedColumn::NUMERIC {
-                td.end.numeric role="cell" data-col=(column.address_word()) data-label=(column.column_title()) {}
+            td.cell-state role="cell" data-col="state" { div.one-line { span.state {} span.soft.small.reason {} (states::render_timetable_validity_tag("", TimetableCountdown::default(), FeedState::Unknown)) (render_recording_tag(None)) } }
+            @for column in DashboardColumn::NUMERIC {
+                td.end.numeric role="cell" data-col=(column.query_value()) data-label=(column.column_title()) {}
             }
             @if is_admin { td.cell-acts role="cell" { (render_actions("", false, None)) } }
         }

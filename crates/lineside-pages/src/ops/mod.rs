@@ -42,7 +42,7 @@ use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
-use self::columns::FeedColumn;
+use self::columns::DashboardColumn;
 use self::dashboard_query::DashboardQuery;
 use super::layout::{self, NavSection, PageLayout};
 use super::{login, states, words};
@@ -75,49 +75,49 @@ async fn get_dashboard(
     page.alternates.push(("application/atom+xml", INCIDENTS_ATOM.to_owned()));
     let main = html! {
         div.page.wide {
-            (render_head(&board, &query, credential, app.is_demo()))
-            @if credential.is_some() { (render_admin_bar()) }
-            (completed_action::render_notice(&parameters))
+            (render_dashboard_heading(&board, &query, credential, app.is_demo()))
+            @if credential.is_some() { (render_admin_links()) }
+            (completed_action::render_action_notice(&parameters))
             (list::render_search_form(&query))
-            (list::render_table(&app, &board, &query, credential.is_some()))
-            (render_server(&app, &board, &query))
+            (list::render_feed_table(&app, &board, &query, credential.is_some()))
+            (render_server_tiles(&app, &board, &query))
             (notices::render_incidents(incidents.as_ref()))
             (notices::render_alert_rules(&app, credential.is_some()))
-            (states::render_templates())
-            template #ops-row { (list::render_empty_row(credential.is_some())) }
-            (layout::render_data_island("ops-data", &json!({
+            (states::render_state_templates())
+            template #ops-row { (list::render_row_template(credential.is_some())) }
+            (layout::render_script_data("ops-data", &json!({
                 "now": app.now().0,
                 "channels": [FEEDS, NODE],
                 "rows": list::ROWS_PER_PAGE,
-                "range": query.range.address_word(),
+                "range": query.range.query_value(),
                 "tiles": TILES,
-                "done": completed_action::CompletedAction::list_sentences(),
+                "done": completed_action::CompletedAction::list_notice_texts(),
             })))
         }
     };
-    mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)))
+    mark_not_cacheable(layout::reply_with_page(StatusCode::OK, page.render_document(&main)))
 }
 
 /// Returns the words of the tiles' ranges in addresses.
-pub(super) fn list_ranges() -> Vec<Cow<'static, str>> {
-    range::TileRange::ALL.map(|range| Cow::Borrowed(range.address_word())).to_vec()
+pub(super) fn list_range_values() -> Vec<Cow<'static, str>> {
+    range::TileRange::ALL.map(|range| Cow::Borrowed(range.query_value())).to_vec()
 }
 
 /// Returns the words of the list's orders in addresses: ascending, and descending with a minus.
-pub(super) fn list_sort_words() -> Vec<Cow<'static, str>> {
-    let words = FeedColumn::ALL.map(FeedColumn::address_word);
+pub(super) fn list_sort_values() -> Vec<Cow<'static, str>> {
+    let words = DashboardColumn::ALL.map(DashboardColumn::query_value);
     let descending = words.map(|word| Cow::Owned(format!("-{word}")));
     words.map(Cow::Borrowed).into_iter().chain(descending).collect()
 }
 
 /// Returns the words of the notices in addresses.
-pub(super) fn list_notices() -> Vec<Cow<'static, str>> {
+pub(super) fn list_notice_values() -> Vec<Cow<'static, str>> {
     let all = completed_action::CompletedAction::ALL.into_iter();
-    all.map(|done| Cow::Borrowed(done.address_word())).collect()
+    all.map(|done| Cow::Borrowed(done.query_value())).collect()
 }
 
 /// Renders the tiles of the server, with links to their ranges.
-fn render_server(app: &App, board: &DashboardSnapshot, query: &DashboardQuery) -> Markup {
+fn render_server_tiles(app: &App, board: &DashboardSnapshot, query: &DashboardQuery) -> Markup {
     html! {
         section.server aria-labelledby="server-title" {
             div.title-line {
@@ -125,7 +125,7 @@ fn render_server(app: &App, board: &DashboardSnapshot, query: &DashboardQuery) -
                 (range::render_links(query))
             }
             div.gauges #gauges data-length=(query.range.length_ms()) { (node::render_tiles(app, board, query.range)) }
-            @if let Some(words) = node::recorded_since(app, board.at, query.range) { p.small.soft { (words) } }
+            @if let Some(words) = node::describe_records_start(app, board.at, query.range) { p.small.soft { (words) } }
         }
     }
 }
@@ -141,7 +141,7 @@ async fn get_tiles(
     }
     let range = DashboardQuery::from_parameters(&parameters).range;
     let tiles = node::render_tiles(&app, &app.ops_dashboard().current_snapshot(), range);
-    Ok(mark_volatile(Html(tiles.into_string()).into_response()))
+    Ok(mark_not_cacheable(Html(tiles.into_string()).into_response()))
 }
 
 /// Returns the routes of the dashboard and its actions.
@@ -152,12 +152,15 @@ pub(super) fn router() -> Router<App> {
         .route(TILES, get(get_tiles))
         .route(settings::ADD, get(settings::get_empty_form).post(settings::post_new_form))
         .route(history::ADDRESS, get(history::get_history))
-        .route(profile::ADDRESS, get(profile::record_profile))
+        .route(profile::ADDRESS, get(profile::record_and_show_profile))
         .route("/ops/feeds/{feed}", get(settings::get_form).post(settings::post_form))
-        .route("/ops/feeds/{feed}/{act}", get(actions::confirm_removal).post(actions::post_action))
+        .route(
+            "/ops/feeds/{feed}/{act}",
+            get(actions::get_removal_confirmation).post(actions::post_action),
+        )
         .route(
             "/ops/feeds/{feed}/history/{n}/undo",
-            get(actions::confirm_restore).post(actions::post_undo),
+            get(actions::get_restore_confirmation).post(actions::post_undo),
         )
 }
 
@@ -174,7 +177,7 @@ async fn get_row_details(
     let row = board.feeds.iter().find(|row| row.overview.id.as_str() == id);
     let row = row.ok_or(Refusal::UnknownFeed(id))?;
     let sheet = detail::render_detail(&row.overview, app.now());
-    Ok(mark_volatile(Html(sheet.into_string()).into_response()))
+    Ok(mark_not_cacheable(Html(sheet.into_string()).into_response()))
 }
 
 fn may_view(app: &App, credential: Option<AdminCredential>) -> bool {
@@ -184,17 +187,17 @@ fn may_view(app: &App, credential: Option<AdminCredential>) -> bool {
 /// Renders a time without its zone: the page says once that its times are in UTC.
 fn render_utc(at: UnixMillis) -> Markup {
     let text = words::format_rfc3339(at.unix_seconds(), &TimeZone::UTC);
-    html! { time datetime=(text) { (words::format_local_moment(at.unix_seconds(), &TimeZone::UTC)) } }
+    html! { time datetime=(text) { (words::format_time_without_zone(at.unix_seconds(), &TimeZone::UTC)) } }
 }
 
 /// Marks a response that changes every second and depends on the user as not cacheable.
-fn mark_volatile(mut response: Response) -> Response {
+fn mark_not_cacheable(mut response: Response) -> Response {
     let no_store = HeaderValue::from_static("no-store");
     response.headers_mut().insert(header::CACHE_CONTROL, no_store);
     response
 }
 
-fn render_head(
+fn render_dashboard_heading(
     board: &DashboardSnapshot,
     query: &DashboardQuery,
     credential: Option<AdminCredential>,
@@ -207,7 +210,7 @@ fn render_head(
                 span.live #live data-status="off" { "Loaded at " (words::format_clock(board.at.unix_seconds(), &TimeZone::UTC)) }
             }
             div.title-line {
-                (render_tally(board, query))
+                (render_state_counts(board, query))
                 @match credential {
                     Some(AdminCredential::Session(_)) => form method="post" action=(login::LOGOUT) {
                         button.button.plain.compact type="submit" { "Log out" }
@@ -227,7 +230,7 @@ fn render_head(
 }
 
 /// Renders the number of feeds in each state, the worst first, with links to these feeds.
-fn render_tally(board: &DashboardSnapshot, query: &DashboardQuery) -> Markup {
+fn render_state_counts(board: &DashboardSnapshot, query: &DashboardQuery) -> Markup {
     let mut counts: BTreeMap<FeedState, u64> = BTreeMap::new();
     for row in &board.feeds {
         *counts.entry(row.overview.state).or_default() += 1;
@@ -237,7 +240,7 @@ fn render_tally(board: &DashboardSnapshot, query: &DashboardQuery) -> Markup {
             @for state in columns::states_worst_first() {
                 @let n = counts.get(&state).copied().unwrap_or_default();
                 li data-tally=(state) hidden[n == 0] {
-                    a href=(query.with_state(state).list_address()) { (states::render_static_sign(state)) " " b.numeric { (words::format_number(n)) } }
+                    a href=(query.with_state(state).dashboard_url()) { (states::render_static_state(state)) " " b.numeric { (words::format_number(n)) } }
                 }
             }
             @if counts.is_empty() { li.soft { "No feeds are configured yet." } }
@@ -246,7 +249,7 @@ fn render_tally(board: &DashboardSnapshot, query: &DashboardQuery) -> Markup {
 }
 
 /// Renders the admin's actions that are not about one feed.
-fn render_admin_bar() -> Markup {
+fn render_admin_links() -> Markup {
     html! {
         div.ops-bar {
             a.button.compact href=(settings::ADD) { "Add a feed" }

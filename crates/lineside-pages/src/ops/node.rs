@@ -32,7 +32,7 @@ struct NodeGauge {
     threshold_text: Option<&'static str>,
 }
 
-const fn node_gauge(
+const fn new_node_gauge(
     name: &'static str,
     title: &'static str,
     format_value: fn(f64) -> String,
@@ -43,20 +43,20 @@ const fn node_gauge(
 const ALL: [NodeGauge; GAUGES] = [
     NodeGauge {
         threshold_text: Some("limit"),
-        ..node_gauge("connections", "Connections", format_whole)
+        ..new_node_gauge("connections", "Connections", format_whole)
     },
-    node_gauge("subscriptions", "Subscriptions", format_whole),
-    node_gauge("deliveries", "Deliveries", format_rate),
+    new_node_gauge("subscriptions", "Subscriptions", format_whole),
+    new_node_gauge("deliveries", "Deliveries", format_rate),
     NodeGauge {
         threshold_text: Some("high from"),
-        ..node_gauge("delivery_p99", "Delivery latency (p99)", words::format_duration)
+        ..new_node_gauge("delivery_p99", "Delivery latency (p99)", words::format_short_duration)
     },
-    node_gauge("requests", "Requests", format_rate),
-    node_gauge("memory", "Memory", format_byte_size),
-    NodeGauge { threshold_text: Some("max"), ..node_gauge("cpu", "CPU", format_cores) },
+    new_node_gauge("requests", "Requests", format_rate),
+    new_node_gauge("memory", "Memory", format_byte_size),
+    NodeGauge { threshold_text: Some("max"), ..new_node_gauge("cpu", "CPU", format_cores) },
     NodeGauge {
         threshold_text: Some("overloaded from"),
-        ..node_gauge("mailboxes", "Connections queued", format_whole)
+        ..new_node_gauge("mailboxes", "Connections queued", format_whole)
     },
 ];
 
@@ -88,11 +88,15 @@ fn format_cores(value: f64) -> String {
 }
 
 /// A value of a gauge over a range: the time, the mean, and the maximum.
-type Point = (UnixMillis, f64, f64);
+type GaugePoint = (UnixMillis, f64, f64);
 
 /// Returns the values of all gauges over a range.
-fn gauge_points(app: &App, board: &DashboardSnapshot, range: TileRange) -> [Vec<Point>; GAUGES] {
-    let mut points: [Vec<Point>; GAUGES] = Default::default();
+fn gauge_points(
+    app: &App,
+    board: &DashboardSnapshot,
+    range: TileRange,
+) -> [Vec<GaugePoint>; GAUGES] {
+    let mut points: [Vec<GaugePoint>; GAUGES] = Default::default();
     let Some((length_ms, step)) = range.minutes_and_step().map(|(n, step)| (n * 60_000, step))
     else {
         for (at, sample) in board.recent_samples() {
@@ -103,7 +107,9 @@ fn gauge_points(app: &App, board: &DashboardSnapshot, range: TileRange) -> [Vec<
         return points;
     };
     let from = UnixMillis(board.at.0 - length_ms);
-    for (at, spread) in app.ops_dashboard().read_history(|history| history.steps_from(from, step)) {
+    for (at, spread) in
+        app.ops_dashboard().with_load_history(|history| history.summaries_in_steps(from, step))
+    {
         for (list, value) in points.iter_mut().zip(spread) {
             // A step may have begun before the range.
             list.extend(value.map(|it| (UnixMillis(at.0.max(from.0)), it.mean, it.max)));
@@ -129,7 +135,7 @@ pub(super) fn render_tiles(app: &App, board: &DashboardSnapshot, range: TileRang
 
 fn render_tile(
     gauge: &NodeGauge,
-    points: &[Point],
+    points: &[GaugePoint],
     now: Option<f64>,
     threshold: Option<f64>,
     (at, range): (UnixMillis, TileRange),
@@ -185,10 +191,15 @@ fn polyline_points(
 }
 
 /// Describes the beginning of the records, if a range reaches further back.
-pub(super) fn recorded_since(app: &App, now: UnixMillis, range: TileRange) -> Option<String> {
-    let since = app.ops_dashboard().read_history(lineside_http::ops::LoadHistory::oldest_time)?;
+pub(super) fn describe_records_start(
+    app: &App,
+    now: UnixMillis,
+    range: TileRange,
+) -> Option<String> {
+    let since =
+        app.ops_dashboard().with_load_history(lineside_http::ops::LoadHistory::oldest_time)?;
     let is_short = now.0 - since.0 < range.length_ms() && range.minutes_and_step().is_some();
-    let text = words::format_local_moment(since.unix_seconds(), &TimeZone::UTC);
+    let text = words::format_time_without_zone(since.unix_seconds(), &TimeZone::UTC);
     is_short.then(|| format!("Recorded since the server started, {text}."))
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lineside_config::{AlertConfig, AlertTarget, format_duration};
 use lineside_http::app::App;
-use lineside_http::read_archive;
+use lineside_http::read_poll_archive;
 use lineside_ingest::{FeedId, FeedStatePeriod};
 use maud::{Markup, html};
 
@@ -31,8 +31,10 @@ pub(super) struct RecentIncidents {
 /// Returns the incidents of all feeds; `None` if they cannot be read.
 pub(super) async fn read_recent_incidents(app: &App) -> Option<RecentIncidents> {
     let from = app.now() - SPAN;
-    let read =
-        read_archive(app, move |archive| archive.list_troubles(from, INCIDENTS_READ_MAX)).await;
+    let read = read_poll_archive(app, move |archive| {
+        archive.list_failure_periods(from, INCIDENTS_READ_MAX)
+    })
+    .await;
     let named = |(id, mut incident): (FeedId, FeedStatePeriod)| {
         let feed = app.ingest().find_feed(id.as_str())?;
         incident.began = availability::incident_start(&incident, &feed.status());
@@ -55,45 +57,45 @@ pub(super) fn render_incidents(recent: Option<&RecentIncidents>) -> Markup {
             @match recent {
                 None => p.card-body.soft { "The incidents cannot be read right now." },
                 Some(recent) if recent.total == 0 => p.card-body.soft { "No incidents in the last 7 days." },
-                Some(recent) => (render_list(recent)),
+                Some(recent) => (render_incident_list(recent)),
             }
         }
     }
 }
 
-fn render_list(recent: &RecentIncidents) -> Markup {
+fn render_incident_list(recent: &RecentIncidents) -> Markup {
     let RecentIncidents { incidents, total } = recent;
     let (first, more) = incidents.split_at(incidents.len().min(INCIDENTS_SHOWN_MAX));
     html! {
-        (render_table("Table of recent incidents", first))
+        (render_incident_table("Table of recent incidents", first))
         @if !more.is_empty() {
             details.more-incidents data-total=(total) {
                 summary { "Show " (more.len()) " more" @if *total > incidents.len() { ", of " (words::format_number(*total as u64)) " in the last 7 days" } }
-                (render_table("Table of further incidents", more))
+                (render_incident_table("Table of further incidents", more))
             }
         }
     }
 }
 
-fn render_table(label: &str, incidents: &[(FeedId, String, FeedStatePeriod)]) -> Markup {
+fn render_incident_table(label: &str, incidents: &[(FeedId, String, FeedStatePeriod)]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(label) {
             table.list-table.incidents {
                 thead { tr { @for head in ["Began", "Feed", "State", "Lasted", "Reason"] { th scope="col" { (head) } } } }
-                tbody { @for (id, name, incident) in incidents { (render_row(id, name, incident)) } }
+                tbody { @for (id, name, incident) in incidents { (render_incident_row(id, name, incident)) } }
             }
         }
     }
 }
 
-fn render_row(id: &FeedId, name: &str, incident: &FeedStatePeriod) -> Markup {
+fn render_incident_row(id: &FeedId, name: &str, incident: &FeedStatePeriod) -> Markup {
     let lasted = incident.ended.map(|ended| ended.duration_since(incident.began).as_secs_f64());
     html! {
         tr {
             td.nowrap { (super::render_utc(incident.began)) }
             td { a href=(format!("/feeds/{id}")) { (name) } }
-            td { (states::render_static_sign(incident.state)) }
-            td.nowrap { @match lasted { Some(seconds) => (words::format_duration(seconds)), None => "ongoing" } }
+            td { (states::render_static_state(incident.state)) }
+            td.nowrap { @match lasted { Some(seconds) => (words::format_short_duration(seconds)), None => "ongoing" } }
             td { (incident.reason) }
         }
     }
@@ -113,7 +115,7 @@ pub(super) fn render_alert_rules(app: &App, is_admin: bool) -> Markup {
                 div.scroll tabindex="0" role="region" aria-labelledby="alerts-title" {
                     table.list-table {
                         thead { tr { @for head in ["Notify", "Feeds", "On", "After", "Silent for"] { th scope="col" { (head) } } } }
-                        tbody { @for alert in &config.alerts { (render_rule(alert, is_admin)) } }
+                        tbody { @for alert in &config.alerts { (render_alert_rule(alert, is_admin)) } }
                     }
                 }
             }
@@ -121,7 +123,7 @@ pub(super) fn render_alert_rules(app: &App, is_admin: bool) -> Markup {
     }
 }
 
-fn render_rule(alert: &AlertConfig, is_admin: bool) -> Markup {
+fn render_alert_rule(alert: &AlertConfig, is_admin: bool) -> Markup {
     let events = [
         (alert.on_state, "state changes"),
         (alert.on_expiry, "schedules about to expire"),

@@ -8,8 +8,8 @@ use lineside_http::page_paths::OPS;
 use lineside_http::{QueryParameters, admin};
 use maud::{Markup, html};
 
-use super::admins::{RequireAdmin, refusal_page};
-use super::mark_volatile;
+use super::admins::{RequireAdmin, reply_with_refusal_page};
+use super::mark_not_cacheable;
 use crate::layout::{self, NavSection, PageLayout};
 
 /// The address that records a profile.
@@ -20,19 +20,19 @@ pub(super) const SCRIPT: &str = "profile.js";
 const LENGTHS: [u64; 2] = [10, 30];
 
 /// Records a profile, and returns the flame graph or an error page.
-pub(super) async fn record_profile(
+pub(super) async fn record_and_show_profile(
     State(app): State<App>,
     _: RequireAdmin,
-    _: admin::DeliberateRequest,
+    _: admin::ProfileRequestGuard,
     parameters: QueryParameters,
 ) -> Response {
     // Opening the page records nothing: the button names the length.
     if parameters.find_value("seconds").is_none() {
-        return reply_with_button();
+        return reply_with_profile_button();
     }
     let recorded = match admin::record_profile(&app, &parameters).await {
         Ok(recorded) => recorded,
-        Err(refusal) => return refusal_page(refusal, OPS),
+        Err(refusal) => return reply_with_refusal_page(refusal, OPS),
     };
     let mut page = PageLayout::new("Profile", NavSection::Operation);
     page.class = "ops-page";
@@ -46,14 +46,14 @@ pub(super) async fn record_profile(
         (lineside_profile::render_page_section(&recorded))
     };
     let mut response =
-        mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)));
+        mark_not_cacheable(layout::reply_with_page(StatusCode::OK, page.render_document(&main)));
     let policy =
         HeaderValue::try_from(lineside_profile::server_page_csp()).expect("hashes are base 64");
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     response
 }
 
-fn reply_with_button() -> Response {
+fn reply_with_profile_button() -> Response {
     let mut page = PageLayout::new("Profile", NavSection::Operation);
     page.class = "ops-page";
     page.styles = &["ops.css"];
@@ -68,7 +68,7 @@ fn reply_with_button() -> Response {
             div.ops-bar { (render_button()) }
         }
     };
-    mark_volatile(layout::reply_with_page(StatusCode::OK, page.render_document(&main)))
+    mark_not_cacheable(layout::reply_with_page(StatusCode::OK, page.render_document(&main)))
 }
 
 /// Renders the button, or a note that a profile is being recorded.

@@ -24,7 +24,7 @@ impl TileRange {
     pub(super) const ALL: [Self; 4] = [Self::Live, Self::Hour, Self::Day, Self::Week];
 
     /// Returns the range's name in addresses.
-    pub(super) fn address_word(self) -> &'static str {
+    pub(super) fn query_value(self) -> &'static str {
         match self {
             Self::Live => "5m",
             Self::Hour => "1h",
@@ -33,8 +33,8 @@ impl TileRange {
         }
     }
 
-    pub(super) fn parse_word(range_name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|range| range.address_word() == range_name)
+    pub(super) fn parse_query_value(range_name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|range| range.query_value() == range_name)
     }
 
     fn range_title(self) -> &'static str {
@@ -76,7 +76,7 @@ pub(super) fn render_links(query: &DashboardQuery) -> Markup {
     html! {
         nav.ranges aria-label="Range of the tiles" {
             @for range in TileRange::ALL {
-                a href=(query.with_range(range).list_address()) aria-current=[(query.range == range).then_some("true")] { (range.range_title()) }
+                a href=(query.with_range(range).dashboard_url()) aria-current=[(query.range == range).then_some("true")] { (range.range_title()) }
             }
         }
     }

@@ -4,21 +4,21 @@ use std::cmp::Reverse;
 
 use jiff::tz::TimeZone;
 use lineside_quality::check::{
-    Point, UNREAD, describe_unread_file, find_remedy, place_map, render_findings_table,
-    render_prose,
+    LatLon, UNREAD, describe_unread_file, find_cause_and_fix, place_map, render_findings_table,
+    render_text_with_code,
 };
 use lineside_quality::external_validators::ExternalComparison;
 use lineside_quality::job_queue::JobStatus;
 use lineside_quality::reports::{
-    ReportFinding, ReportOutcome, ReportSubject, ReportSummary, ValidationReport,
+    FeedValidationReport, FindingsOfCode, ReportFindingCounts, ReportOutcome, ValidatedSubject,
 };
 use lineside_validate::Severity;
 use maud::{Markup, html};
 
 use super::super::words;
 use super::{changes, external_report, messages, queue};
-use crate::layout::render_fold;
-use crate::links::{has_rule, rule_address};
+use crate::layout::render_foldable_section;
+use crate::links::{has_rule_page, rule_page_url};
 
 /// Examples of one kind of finding on the page of a feed.
 pub(super) const FEW: usize = 5;
@@ -38,30 +38,30 @@ const GROUPS: [(Severity, &str, &str); 3] = [
 /// Renders the section on a feed's page, with the reports of other validators. `newer` is the queue state of a newer
 /// version, and `around` are stops or stations of its network, for a report without locations of its own.
 pub(crate) fn render_card(
-    report: &ValidationReport,
+    report: &FeedValidationReport,
     others: &[ExternalComparison],
     newer: Option<JobStatus>,
-    around: &[Point],
+    around: &[LatLon],
     zone: &TimeZone,
 ) -> Markup {
-    let brief = ReportSummary::from_report(report);
-    let note = crate::report_brief::describe_brief(&brief);
+    let brief = ReportFindingCounts::from_report(report);
+    let note = crate::report_brief::describe_report_summary(&brief);
     let content = html! {
-        @if let Some(standing) = newer { p.card-body.soft { (queue::describe_newer(standing)) } }
-        (render_parts(report, (around, FEW), zone))
+        @if let Some(standing) = newer { p.card-body.soft { (queue::describe_newer_version_check(standing)) } }
+        (render_report_body(report, (around, FEW), zone))
         @for other in others { (external_report::render_report(report, other, zone, FEW)) }
         p.card-body.small {
-            @if report.subject.version().is_some() { a href=(report.report_path()) { "Permanent link with more rows" } " · " }
+            @if report.subject.dataset_version().is_some() { a href=(report.report_path()) { "Permanent link with more rows" } " · " }
             a href=(format!("/api/v1/feeds/{}/report", report.feed)) { "JSON" }
         }
     };
-    let id = format!("report-{}", report.subject.kind_name());
-    html! { div.report { (render_fold(&id, report_title(report), &html! { (note) }, false, &content)) } }
+    let id = format!("report-{}", report.subject.subject_kind_name());
+    html! { div.report { (render_foldable_section(&id, report_title(report), &html! { (note) }, false, &content)) } }
 }
 
 /// Renders the complete report, for its own page.
-pub(super) fn render_whole(
-    report: &ValidationReport,
+pub(super) fn render_complete_report(
+    report: &FeedValidationReport,
     others: &[ExternalComparison],
     zone: &TimeZone,
 ) -> Markup {
@@ -69,63 +69,63 @@ pub(super) fn render_whole(
         section.card.report aria-labelledby="report-title" {
             div.card-head {
                 h2 #report-title { (report_title(report)) }
-                span.small { a href=(format!("/api/v1/feeds/{}/report?version={}", report.feed, report.subject.version().unwrap_or_default())) { "JSON" } }
+                span.small { a href=(format!("/api/v1/feeds/{}/report?version={}", report.feed, report.subject.dataset_version().unwrap_or_default())) { "JSON" } }
             }
-            (render_parts(report, (&[], usize::MAX), zone))
+            (render_report_body(report, (&[], usize::MAX), zone))
             @for other in others { (external_report::render_report(report, other, zone, usize::MAX)) }
         }
     }
 }
 
 /// Renders the findings in an uploaded file.
-pub(crate) fn render_upload(report: &ValidationReport) -> Markup {
+pub(crate) fn render_upload_findings(report: &FeedValidationReport) -> Markup {
     html! {
         section.card.report aria-labelledby="report-title" {
             div.card-head { h2 #report-title { "Findings" } }
             div.card-body.report-sum { p { strong { (describe_totals(report)) } } (render_unread(report)) }
             // Faults come before the findings, because with faults the lack of findings may mean nothing.
-            @if !report.faults.is_empty() { (render_faults(report)) }
+            @if !report.faults.is_empty() { (render_failed_rules(report)) }
             // The server has no time zone of its own, and an uploaded file may have none.
-            (render_groups(report, (&[], usize::MAX), &TimeZone::UTC))
+            (render_findings_by_severity(report, (&[], usize::MAX), &TimeZone::UTC))
         }
     }
 }
 
 /// The points around the findings, for a report without an outline of its own, and the number of examples of each kind.
-type Extent<'a> = (&'a [Point], usize);
+type OutlineAndExampleLimit<'a> = (&'a [LatLon], usize);
 
-fn render_groups(
-    report: &ValidationReport,
-    (around, examples): Extent<'_>,
+fn render_findings_by_severity(
+    report: &FeedValidationReport,
+    (around, examples): OutlineAndExampleLimit<'_>,
     zone: &TimeZone,
 ) -> Markup {
     let outline = if report.outline.is_empty() { around } else { &report.outline };
     let n_shown = if examples > FEW { usize::MAX } else { KINDS_SHOWN };
     // The kinds with the most findings come first, so that a page of few kinds shows what matters.
-    let mut findings: Vec<&ReportFinding> = report.findings.iter().collect();
+    let mut findings: Vec<&FindingsOfCode> = report.findings.iter().collect();
     findings.sort_by_key(|finding| (severity_order(finding.severity), Reverse(finding.total)));
     let (shown, more) = findings.split_at(findings.len().min(n_shown));
     html! {
-        (render_some_groups(report, shown, (outline, examples), zone))
+        (render_findings_subset(report, shown, (outline, examples), zone))
         @if !more.is_empty() {
             details.more-findings {
                 summary { "Show " (words::format_count(u64::try_from(more.len()).unwrap_or(u64::MAX), "more kind of finding", "more kinds of findings")) }
-                (render_some_groups(report, more, (outline, examples), zone))
+                (render_findings_subset(report, more, (outline, examples), zone))
             }
         }
     }
 }
 
 /// Renders some of the findings by severity; they are sorted by it.
-fn render_some_groups(
-    report: &ValidationReport,
-    findings: &[&ReportFinding],
-    extent: Extent<'_>,
+fn render_findings_subset(
+    report: &FeedValidationReport,
+    findings: &[&FindingsOfCode],
+    extent: OutlineAndExampleLimit<'_>,
     zone: &TimeZone,
 ) -> Markup {
     html! {
         @for (severity, title, why) in GROUPS {
-            @let group_findings: Vec<&ReportFinding> = findings.iter().copied().filter(|it| it.severity == severity).collect();
+            @let group_findings: Vec<&FindingsOfCode> = findings.iter().copied().filter(|it| it.severity == severity).collect();
             @if !group_findings.is_empty() {
                 div.report-group data-severity=(severity_name(severity)) {
                     h3 { (title) " " span.soft.small { (words::format_number(report.count_findings(severity))) } }
@@ -142,43 +142,50 @@ fn severity_order(severity: Severity) -> usize {
     GROUPS.iter().position(|(it, _, _)| *it == severity).unwrap_or(GROUPS.len())
 }
 
-fn report_title(report: &ValidationReport) -> &'static str {
+fn report_title(report: &FeedValidationReport) -> &'static str {
     match report.subject {
-        ReportSubject::Dataset { .. } => "Report on the schedule",
-        ReportSubject::Realtime { .. } if report.is_for_system() => "Report on the system",
-        ReportSubject::Realtime { .. } => "Report on the messages",
+        ValidatedSubject::Dataset { .. } => "Report on the schedule",
+        ValidatedSubject::Realtime { .. } if report.is_for_gbfs_system() => "Report on the system",
+        ValidatedSubject::Realtime { .. } => "Report on the messages",
     }
 }
 
-fn render_parts(report: &ValidationReport, extent: Extent<'_>, zone: &TimeZone) -> Markup {
+fn render_report_body(
+    report: &FeedValidationReport,
+    extent: OutlineAndExampleLimit<'_>,
+    zone: &TimeZone,
+) -> Markup {
     html! {
         div.card-body.report-sum {
-            @if report.is_conclusive() { p { strong { (describe_totals(report)) } } }
-            (render_outcome(report))
+            @if report.is_validation_finished() { p { strong { (describe_totals(report)) } } }
+            (render_incomplete_or_rejected_note(report))
             (render_unread(report))
             p.soft.small {
-                "Checked " (words::render_time(report.at, zone)) " by Lineside " (report.validator)
-                @if let Some(version) = report.subject.version() {
+                "Checked " (words::render_time_with_zone(report.at, zone)) " by Lineside " (report.validator)
+                @if let Some(version) = report.subject.dataset_version() {
                     ", version " span.mono title=(format!("SHA-256 {version}")) { (version.get(..DIGITS).unwrap_or(version)) }
                 }
                 "."
             }
         }
         @match report.subject {
-            ReportSubject::Dataset { .. } => { @if report.is_conclusive() { (changes::render_changes(report)) } }
-            ReportSubject::Realtime { .. } => { (messages::render_conformance(report, zone)) }
+            ValidatedSubject::Dataset { .. } => { @if report.is_validation_finished() { (changes::render_changes(report)) } }
+            ValidatedSubject::Realtime { .. } => { (messages::render_schedule_conformance(report, zone)) }
         }
-        (render_groups(report, extent, zone))
-        @if !report.faults.is_empty() { (render_faults(report)) }
+        (render_findings_by_severity(report, extent, zone))
+        @if !report.faults.is_empty() { (render_failed_rules(report)) }
     }
 }
 
-fn describe_totals(report: &ValidationReport) -> String {
-    describe_counts(report.findings.is_empty(), |severity| report.count_findings(severity))
+fn describe_totals(report: &FeedValidationReport) -> String {
+    describe_severity_counts(report.findings.is_empty(), |severity| report.count_findings(severity))
 }
 
 /// Describes errors, warnings and infos in a sentence.
-pub(super) fn describe_counts(is_nothing: bool, count: impl Fn(Severity) -> u64) -> String {
+pub(super) fn describe_severity_counts(
+    is_nothing: bool,
+    count: impl Fn(Severity) -> u64,
+) -> String {
     if is_nothing {
         return "No findings.".to_owned();
     }
@@ -190,21 +197,21 @@ pub(super) fn describe_counts(is_nothing: bool, count: impl Fn(Severity) -> u64)
     )
 }
 
-fn render_outcome(report: &ValidationReport) -> Markup {
+fn render_incomplete_or_rejected_note(report: &FeedValidationReport) -> Markup {
     html! {
         @match &report.outcome {
             ReportOutcome::Unfinished { words } => p { strong { "Incomplete: " } (words) ". This is a limit of this server and says nothing of the data." },
             ReportOutcome::CutShort {} => p data-outcome="cut_short" { strong { "Incomplete: " } "the time limit was reached, so there may be more findings." },
             ReportOutcome::Whole | ReportOutcome::Unreadable { .. } => {}
         }
-        @if report.subject.is_rejected() {
+        @if report.subject.is_rejected_version() {
             p { "This version is not served because it cannot be read. The last good version is served instead, if there is one." }
         }
     }
 }
 
 /// Renders the files of a schedule that rules could not read, so that more findings may appear once they are fixed.
-fn render_unread(report: &ValidationReport) -> Markup {
+fn render_unread(report: &FeedValidationReport) -> Markup {
     html! {
         @if !report.unread.is_empty() {
             p { (UNREAD) }
@@ -213,7 +220,7 @@ fn render_unread(report: &ValidationReport) -> Markup {
     }
 }
 
-fn render_faults(report: &ValidationReport) -> Markup {
+fn render_failed_rules(report: &FeedValidationReport) -> Markup {
     html! {
         div.card-body.report-faults {
             h3 { "Errors of Lineside" }
@@ -224,9 +231,9 @@ fn render_faults(report: &ValidationReport) -> Markup {
 }
 
 fn render_finding(
-    report: &ValidationReport,
-    finding: &ReportFinding,
-    (outline, examples): Extent<'_>,
+    report: &FeedValidationReport,
+    finding: &FindingsOfCode,
+    (outline, examples): OutlineAndExampleLimit<'_>,
     zone: &TimeZone,
 ) -> Markup {
     let shown = &finding.samples[..finding.samples.len().min(examples)];
@@ -239,15 +246,15 @@ fn render_finding(
         li {
             details open[finding.severity == Severity::Error && examples > FEW] {
                 summary {
-                    (changes::render_sign(finding.severity))
-                    span.report-says { (render_prose(first)) }
-                    span.mono.small { (words::render_code(&finding.code)) }
+                    (changes::render_severity_label(finding.severity))
+                    span.report-says { (render_text_with_code(first)) }
+                    span.mono.small { (words::render_breakable_code(&finding.code)) }
                     span.tag { (words::format_number(finding.total)) }
                 }
                 div.finding {
-                    @if !rest.is_empty() { p { (render_prose(rest)) } }
-                    @if let Some(remedy) = find_remedy(&finding.code, &finding.summary) { p { strong { "Why and how to fix: " } (render_prose(remedy)) } }
-                    @if has_rule(&finding.code) { p.small { a href=(rule_address(&finding.code)) { "About this rule, with examples" } } }
+                    @if !rest.is_empty() { p { (render_text_with_code(rest)) } }
+                    @if let Some(remedy) = find_cause_and_fix(&finding.code, &finding.summary) { p { strong { "Why and how to fix: " } (render_text_with_code(remedy)) } }
+                    @if has_rule_page(&finding.code) { p.small { a href=(rule_page_url(&finding.code)) { "About this rule, with examples" } } }
                     (place_map::render_place_map(&finding.places, &finding.samples, outline))
                     (render_table(shown))
                     @if !folded.is_empty() {
@@ -265,7 +272,7 @@ fn render_finding(
 }
 
 /// Renders the offending rows as they are in the file.
-fn render_raw_rows(report: &ValidationReport, finding: &ReportFinding) -> Markup {
+fn render_raw_rows(report: &FeedValidationReport, finding: &FindingsOfCode) -> Markup {
     let rows: Vec<_> = report.rows.iter().filter(|row| row.code == finding.code).collect();
     html! {
         @if !rows.is_empty() {
@@ -280,12 +287,12 @@ fn render_raw_rows(report: &ValidationReport, finding: &ReportFinding) -> Markup
 }
 
 /// Renders the first sentence of the most frequent error; nothing without errors.
-pub(crate) fn render_main_error(report: &ValidationReport) -> Markup {
+pub(crate) fn render_main_error(report: &FeedValidationReport) -> Markup {
     let errors = report.findings.iter().filter(|it| it.severity == Severity::Error);
     let main = errors.max_by_key(|finding| finding.total);
     html! {
         @if let Some(main) = main {
-            div.soft.small data-main-error=(main.code) { "most often: " (render_prose(first_sentence(&main.summary))) }
+            div.soft.small data-main-error=(main.code) { "most often: " (render_text_with_code(first_sentence(&main.summary))) }
         }
     }
 }
@@ -310,15 +317,15 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use lineside_quality::reports::{RuleFault, test_report};
+    use lineside_quality::reports::{FailedRule, test_report};
 
     #[test]
     fn an_upload_report_shows_failed_rules() {
         let mut report = test_report("a", &[]);
-        let page = render_upload(&report).into_string();
+        let page = render_upload_findings(&report).into_string();
         assert!(page.contains("No findings.") && !page.contains("Errors of Lineside"), "{page}");
-        report.faults.push(RuleFault { rule: "netex".to_owned(), message: "it broke".to_owned() });
-        let page = render_upload(&report).into_string();
+        report.faults.push(FailedRule { rule: "netex".to_owned(), message: "it broke".to_owned() });
+        let page = render_upload_findings(&report).into_string();
         assert!(
             page.contains("Errors of Lineside") && page.contains("</span>: it broke"),
             "{page}"
@@ -334,7 +341,9 @@ mod tests {
             rows: 1,
             rules: 12,
         });
-        for page in [render_upload(&report), render_card(&report, &[], None, &[], &TimeZone::UTC)] {
+        for page in
+            [render_upload_findings(&report), render_card(&report, &[], None, &[], &TimeZone::UTC)]
+        {
             let page = page.into_string();
             assert!(page.contains("agency.txt"), "{page}");
         }
@@ -366,7 +375,9 @@ mod tests {
         assert_eq!(shown.matches("report-says").count(), KINDS_SHOWN);
         assert_eq!(more.matches("report-says").count(), 2);
         assert!(
-            !render_whole(&report, &[], &TimeZone::UTC).into_string().contains("more-findings")
+            !render_complete_report(&report, &[], &TimeZone::UTC)
+                .into_string()
+                .contains("more-findings")
         );
     }
 
@@ -402,7 +413,7 @@ mod tests {
         let mut report = test_report("a", &[("unknown_file", Severity::Error, 8)]);
         let row = |n: usize| [("filename".to_owned(), Value::from(format!("{n}.x")))];
         report.findings[0].samples = (0..8).map(|n| row(n).into_iter().collect()).collect();
-        let page = render_upload(&report).into_string();
+        let page = render_upload_findings(&report).into_string();
         let (shown, folded) = page.split_once("class=\"more-rows\"").unwrap();
         assert_eq!((shown.matches(".x<").count(), folded.matches(".x<").count()), (FEW, 3));
     }
@@ -410,7 +421,7 @@ mod tests {
     #[test]
     fn the_offending_row_is_shown_as_text() {
         let mut report = test_report("a", &[("invalid_url", Severity::Error, 1)]);
-        report.rows.push(lineside_quality::check::RawRow {
+        report.rows.push(lineside_quality::check::SourceRow {
             code: "invalid_url".to_owned(),
             file: "agency.txt".to_owned(),
             line: 2,

@@ -1,6 +1,6 @@
 //! The differences from the previous report.
 
-use lineside_quality::reports::{ChangedCode, ValidationReport};
+use lineside_quality::reports::{ChangedCodeCount, FeedValidationReport};
 use lineside_validate::Severity;
 use maud::{Markup, html};
 
@@ -11,7 +11,7 @@ use super::body::severity_name;
 const SHOWN: usize = 20;
 
 /// Renders new, removed, increased and decreased codes.
-pub(super) fn render_changes(report: &ValidationReport) -> Markup {
+pub(super) fn render_changes(report: &FeedValidationReport) -> Markup {
     let Some(changes) = &report.changes else {
         return html! { p.card-body.soft.small { "This is the first version, so there is nothing to compare it with." } };
     };
@@ -23,7 +23,7 @@ pub(super) fn render_changes(report: &ValidationReport) -> Markup {
             @else {
                 ul {
                     @for changed in changes.codes.iter().take(SHOWN) { (render_row(changed)) }
-                    @for changed in changes.unsure.iter().take(SHOWN) { (render_unsure_row(changed)) }
+                    @for changed in changes.unsure.iter().take(SHOWN) { (render_uncertain_new_code(changed)) }
                     @if changes.codes.len() > SHOWN { li.soft { "and " (words::format_count(omitted_count(changes.codes.len()), "further code", "further codes")) } }
                 }
             }
@@ -35,27 +35,27 @@ fn omitted_count(all: usize) -> u64 {
     u64::try_from(all.saturating_sub(SHOWN)).unwrap_or(u64::MAX)
 }
 
-fn render_row(changed: &ChangedCode) -> Markup {
+fn render_row(changed: &ChangedCodeCount) -> Markup {
     html! {
         li data-course=(if changed.now > changed.before { "worse" } else { "better" }) {
-            (render_sign(changed.severity)) span.mono { (words::render_code(&changed.code)) } " "
-            span.numeric { (describe_course(changed)) }
+            (render_severity_label(changed.severity)) span.mono { (words::render_breakable_code(&changed.code)) } " "
+            span.numeric { (describe_count_change(changed)) }
         }
     }
 }
 
 /// Renders a new code that may have been in rows that the previous check could not read.
-fn render_unsure_row(changed: &ChangedCode) -> Markup {
+fn render_uncertain_new_code(changed: &ChangedCodeCount) -> Markup {
     html! {
         li data-course="worse" {
-            (render_sign(changed.severity)) span.mono { (words::render_code(&changed.code)) } " "
+            (render_severity_label(changed.severity)) span.mono { (words::render_breakable_code(&changed.code)) } " "
             span.numeric { "new, " (words::format_number(changed.now)) }
             span.soft { " (not checked in the previous version, which had unreadable rows or files)" }
         }
     }
 }
 
-fn describe_course(changed: &ChangedCode) -> String {
+fn describe_count_change(changed: &ChangedCodeCount) -> String {
     let (before, now) = (words::format_number(changed.before), words::format_number(changed.now));
     match (changed.before, changed.now) {
         (0, _) => format!("new, {now}"),
@@ -65,7 +65,7 @@ fn describe_course(changed: &ChangedCode) -> String {
 }
 
 /// Renders the severity's icon and name.
-pub(super) fn render_sign(severity: Severity) -> Markup {
+pub(super) fn render_severity_label(severity: Severity) -> Markup {
     let name = severity_name(severity);
     html! { span.severity data-severity=(name) { (name) } " " }
 }
@@ -78,7 +78,7 @@ mod tests {
     fn a_change_is_described_from_its_counts() {
         let format_change = |before, now| {
             let code = "unknown_file".to_owned();
-            describe_course(&ChangedCode { code, severity: Severity::Info, before, now })
+            describe_count_change(&ChangedCodeCount { code, severity: Severity::Info, before, now })
         };
         assert_eq!(format_change(0, 3), "new, 3");
         assert_eq!(format_change(1_200, 0), "gone, was 1\u{202f}200");

@@ -1,17 +1,17 @@
 //! The report of an operator's own validator on a schedule, compared with the server's.
 
 use jiff::tz::TimeZone;
-use lineside_quality::check::{render_findings_table, render_prose};
+use lineside_quality::check::{render_findings_table, render_text_with_code};
 use lineside_quality::external_validators::{
     ComparedCode, ExternalComparison, ExternalOutput, ExternalReport, ExternalResult,
 };
-use lineside_quality::reports::{ReportFinding, ValidationReport};
+use lineside_quality::reports::{FeedValidationReport, FindingsOfCode};
 use lineside_sync::UnixMillis;
 use lineside_validate::Severity;
 use maud::{Markup, html};
 
 use super::super::words;
-use super::body::{DIGITS, FEW, describe_counts};
+use super::body::{DIGITS, FEW, describe_severity_counts};
 use super::changes;
 
 /// Codes in the table on the page of a feed; the report's own page has all.
@@ -19,7 +19,7 @@ const SHOWN: usize = 20;
 
 /// Renders one validator's report, with `examples` rows of each finding.
 pub(super) fn render_report(
-    report: &ValidationReport,
+    report: &FeedValidationReport,
     comparison: &ExternalComparison,
     zone: &TimeZone,
     examples: usize,
@@ -30,9 +30,9 @@ pub(super) fn render_report(
                 h3 { "Findings of " span.mono { (comparison.name) } }
                 @if comparison.is_pending { p.soft { "Its check of the newest version is running or in the queue." } }
                 @if let Some(opinion) = &comparison.external { (render_failed_run(opinion, zone)) }
-                @if let Some(said) = comparison.latest_result() { (render_result(report, comparison, said, zone, examples)) }
+                @if let Some(said) = comparison.latest_external_result() { (render_result(report, comparison, said, zone, examples)) }
             }
-            (render_differing(comparison, examples, zone))
+            (render_differing_findings(comparison, examples, zone))
         }
     }
 }
@@ -43,7 +43,7 @@ fn render_failed_run(report: &ExternalReport, zone: &TimeZone) -> Markup {
         @if let Some(failed) = &report.failed {
             p {
                 strong { "Its newest run failed: " } "it " (failed.why) ". This says nothing of the data. "
-                span.soft.small { (words::render_time(UnixMillis(failed.at), zone)) ", version " (render_version(&report.version)) }
+                span.soft.small { (words::render_time_with_zone(UnixMillis(failed.at), zone)) ", version " (render_version(&report.version)) }
             }
             @if !failed.said.trim().is_empty() { pre.mono.small tabindex="0" { (failed.said) } }
             @if report.said.is_some() { p { "Its last result before that:" } }
@@ -52,7 +52,7 @@ fn render_failed_run(report: &ExternalReport, zone: &TimeZone) -> Markup {
 }
 
 fn render_result(
-    report: &ValidationReport,
+    report: &FeedValidationReport,
     comparison: &ExternalComparison,
     result: &ExternalResult,
     zone: &TimeZone,
@@ -61,16 +61,16 @@ fn render_result(
     html! {
         p { strong { (describe_totals(result)) } }
         p.soft.small {
-            "Checked " (words::render_time(UnixMillis(result.at), zone)) " in " (format_millis(result.took_ms)) ", version "
-            @if report.subject.version() == Some(result.version.as_str()) { (render_version(&result.version)) }
+            "Checked " (words::render_time_with_zone(UnixMillis(result.at), zone)) " in " (format_millis(result.took_ms)) ", version "
+            @if report.subject.dataset_version() == Some(result.version.as_str()) { (render_version(&result.version)) }
             @else { a href=(format!("/feeds/{}/versions/{}/report", report.feed, result.version)) { (render_version(&result.version)) } ", a different version" }
             @if let Some(ended) = &result.ended { "; it " (ended) }
             @if let ExternalOutput::Report { tool, .. } = &result.body { @if !tool.is_empty() { "; it calls itself " (tool) } }
             "."
         }
         @match &result.body {
-            ExternalOutput::Report { left_out, .. } => (render_codes(report, comparison, *left_out, examples)),
-            ExternalOutput::Text { text, bytes } => (render_excerpt(text, *bytes)),
+            ExternalOutput::Report { left_out, .. } => (render_code_comparison(report, comparison, *left_out, examples)),
+            ExternalOutput::Text { text, bytes } => (render_output_excerpt(text, *bytes)),
         }
         @if !result.aside.trim().is_empty() {
             details { summary { "What it wrote to its standard error" } pre.mono.small tabindex="0" { (result.aside) } }
@@ -79,10 +79,10 @@ fn render_result(
 }
 
 fn describe_totals(result: &ExternalResult) -> String {
-    match result.findings() {
-        Some(findings) => {
-            describe_counts(findings.is_empty(), |severity| result.count_findings(severity))
-        }
+    match result.report_findings() {
+        Some(findings) => describe_severity_counts(findings.is_empty(), |severity| {
+            result.count_findings(severity)
+        }),
         None => "It wrote no report that can be compared.".to_owned(),
     }
 }
@@ -96,7 +96,7 @@ fn render_version(version: &str) -> Markup {
 }
 
 /// Renders the beginning of output that is not a report.
-fn render_excerpt(text: &str, bytes: u64) -> Markup {
+fn render_output_excerpt(text: &str, bytes: u64) -> Markup {
     html! {
         @if bytes == 0 { p.soft { "It wrote nothing." } }
         @else {
@@ -107,15 +107,15 @@ fn render_excerpt(text: &str, bytes: u64) -> Markup {
 }
 
 /// Renders the codes of both reports.
-fn render_codes(
-    report: &ValidationReport,
+fn render_code_comparison(
+    report: &FeedValidationReport,
     comparison: &ExternalComparison,
     left_out: u64,
     examples: usize,
 ) -> Markup {
     html! {
-        @match comparison.compare_codes() {
-            Some(both) => (render_counts(report, &comparison.name, &both, examples)),
+        @match comparison.compare_finding_counts() {
+            Some(both) => (render_count_comparison(report, &comparison.name, &both, examples)),
             None => p.soft { "There is no report of ours on that version to compare it with." },
         }
         @if left_out > 0 { p.soft.small { "and " (words::format_count(left_out, "further code", "further codes")) " of its own that " (if left_out == 1 { "is" } else { "are" }) " not kept" } }
@@ -123,14 +123,20 @@ fn render_codes(
 }
 
 /// Renders the validator's findings for codes on which the two reports differ.
-fn render_differing(comparison: &ExternalComparison, examples: usize, zone: &TimeZone) -> Markup {
-    let both = comparison.compare_codes().unwrap_or_default();
-    let is_same = |code: &str| both.iter().any(|it| it.code == code && !it.is_different());
-    let external =
-        comparison.latest_result().and_then(ExternalResult::findings).unwrap_or_default();
+fn render_differing_findings(
+    comparison: &ExternalComparison,
+    examples: usize,
+    zone: &TimeZone,
+) -> Markup {
+    let both = comparison.compare_finding_counts().unwrap_or_default();
+    let is_same = |code: &str| both.iter().any(|it| it.code == code && !it.has_different_counts());
+    let external = comparison
+        .latest_external_result()
+        .and_then(ExternalResult::report_findings)
+        .unwrap_or_default();
     let findings_max = if examples > FEW { usize::MAX } else { SHOWN };
     let shown = external.iter().filter(|finding| !is_same(&finding.code)).take(findings_max);
-    let shown: Vec<&ReportFinding> = shown.collect();
+    let shown: Vec<&FindingsOfCode> = shown.collect();
     html! {
         @if !shown.is_empty() {
             details.report-theirs {
@@ -141,13 +147,13 @@ fn render_differing(comparison: &ExternalComparison, examples: usize, zone: &Tim
     }
 }
 
-fn render_counts(
-    report: &ValidationReport,
+fn render_count_comparison(
+    report: &FeedValidationReport,
     name: &str,
     both: &[ComparedCode<'_>],
     examples: usize,
 ) -> Markup {
-    let n_differing = both.iter().filter(|it| it.is_different()).count();
+    let n_differing = both.iter().filter(|it| it.has_different_counts()).count();
     let shown = if examples > FEW { both.len() } else { both.len().min(SHOWN) };
     let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     html! {
@@ -164,10 +170,10 @@ fn render_counts(
                     thead { tr { th scope="col" { "code" } th.numeric scope="col" { "Lineside" } th.numeric scope="col" { (name) } } }
                     tbody {
                         @for it in &both[..shown] {
-                            tr data-differs=[it.is_different().then_some("yes")] {
-                                td { (render_severities(it)) span.mono { (words::render_code(it.code)) } }
-                                td.numeric { (format_number_cell(it.lineside)) }
-                                td.numeric { (format_number_cell(it.external)) }
+                            tr data-differs=[it.has_different_counts().then_some("yes")] {
+                                td { (render_severities(it)) span.mono { (words::render_breakable_code(it.code)) } }
+                                td.numeric { (format_finding_count(it.lineside)) }
+                                td.numeric { (format_finding_count(it.external)) }
                             }
                         }
                     }
@@ -185,25 +191,25 @@ fn render_severities(it: &ComparedCode<'_>) -> Markup {
     let [lineside, external] =
         [it.lineside, it.external].map(|count| count.map(|(severity, _)| severity));
     html! {
-        @if let Some(severity) = lineside.or(external) { (changes::render_sign(severity)) }
-        @if let Some(other) = external.filter(|_| lineside.is_some() && lineside != external) { "/ " (changes::render_sign(other)) }
+        @if let Some(severity) = lineside.or(external) { (changes::render_severity_label(severity)) }
+        @if let Some(other) = external.filter(|_| lineside.is_some() && lineside != external) { "/ " (changes::render_severity_label(other)) }
     }
 }
 
-fn format_number_cell(count: Option<(Severity, u64)>) -> String {
+fn format_finding_count(count: Option<(Severity, u64)>) -> String {
     count.map_or_else(|| "–".to_owned(), |(_, n)| words::format_number(n))
 }
 
 /// Renders the validator's finding for one code.
-fn render_finding(finding: &ReportFinding, examples: usize, zone: &TimeZone) -> Markup {
+fn render_finding(finding: &FindingsOfCode, examples: usize, zone: &TimeZone) -> Markup {
     let shown = &finding.samples[..finding.samples.len().min(examples)];
     let more = finding.total.saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
     html! {
         li {
             details {
-                summary { (changes::render_sign(finding.severity)) span.mono { (words::render_code(&finding.code)) } span.tag { (words::format_number(finding.total)) } }
+                summary { (changes::render_severity_label(finding.severity)) span.mono { (words::render_breakable_code(&finding.code)) } span.tag { (words::format_number(finding.total)) } }
                 div.finding {
-                    @if !finding.summary.is_empty() { p { (render_prose(&finding.summary)) } }
+                    @if !finding.summary.is_empty() { p { (render_text_with_code(&finding.summary)) } }
                     (render_findings_table(&finding.code, &finding.summary, shown, zone))
                     @if more > 0 && !shown.is_empty() { p.soft.small { "and " (words::format_number(more)) " more" } }
                     @if shown.is_empty() { p.soft.small { "It gave no rows." } }

@@ -1,7 +1,7 @@
 //! The findings in real-time messages since the first check, with the time of each.
 
 use jiff::tz::TimeZone;
-use lineside_quality::reports::{CodeLifecycle, RealtimeDetails, ValidationReport};
+use lineside_quality::reports::{CodeHistoryEntry, FeedValidationReport, RealtimeReportDetails};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
@@ -9,7 +9,7 @@ use super::super::words;
 use super::changes;
 
 /// Describes how many of the last message's references to trips the timetable has.
-fn describe_matches(n_named: u64, n_matched: u64) -> String {
+fn describe_trip_matches(n_named: u64, n_matched: u64) -> String {
     let named = words::format_number(n_named);
     match n_matched {
         0 => format!(
@@ -26,11 +26,15 @@ fn describe_matches(n_named: u64, n_matched: u64) -> String {
 }
 
 /// Renders the conformance of the last message with its schedule, and the first time of each code.
-pub(super) fn render_conformance(report: &ValidationReport, zone: &TimeZone) -> Markup {
-    let about: RealtimeDetails = serde_json::from_value(report.about.clone()).unwrap_or_default();
+pub(super) fn render_schedule_conformance(
+    report: &FeedValidationReport,
+    zone: &TimeZone,
+) -> Markup {
+    let about: RealtimeReportDetails =
+        serde_json::from_value(report.about.clone()).unwrap_or_default();
     let presence = &about.presence;
     // Active codes come first, then the most recent ones.
-    let mut codes: Vec<(&String, &CodeLifecycle)> = presence.codes.iter().collect();
+    let mut codes: Vec<(&String, &CodeHistoryEntry)> = presence.codes.iter().collect();
     codes.sort_by_key(|(_, seen)| (seen.standing.is_none(), std::cmp::Reverse(seen.last)));
     html! {
         div.card-body.report-since data-without-schedule[about.without_schedule] {
@@ -48,7 +52,7 @@ pub(super) fn render_conformance(report: &ValidationReport, zone: &TimeZone) -> 
                     " Unchanged messages were re-checked for age " (words::format_count(presence.again, "time", "times")) "."
                 }
                 @if about.named_trips > 0 {
-                    " " (describe_matches(about.named_trips, about.matched_trips))
+                    " " (describe_trip_matches(about.named_trips, about.matched_trips))
                 }
                 @if about.without_schedule {
                     " This feed has no schedule, so the rules that need one did not run."
@@ -66,9 +70,9 @@ pub(super) fn render_conformance(report: &ValidationReport, zone: &TimeZone) -> 
                         tbody {
                             @for (code, seen) in codes {
                                 tr data-stands=[seen.standing.is_some().then_some("yes")] {
-                                    td { (changes::render_sign(seen.severity)) span.mono { (words::render_code(code)) } }
-                                    td { (words::render_time(UnixMillis(seen.first), zone)) }
-                                    td { (words::render_time(UnixMillis(seen.last), zone)) }
+                                    td { (changes::render_severity_label(seen.severity)) span.mono { (words::render_breakable_code(code)) } }
+                                    td { (words::render_time_with_zone(UnixMillis(seen.first), zone)) }
+                                    td { (words::render_time_with_zone(UnixMillis(seen.last), zone)) }
                                     td { (words::format_number(seen.messages)) }
                                 }
                             }

@@ -16,11 +16,13 @@ use axum::response::Response;
 use axum::routing::get;
 use lineside_formats::Format;
 use lineside_http::app::App;
-use lineside_http::reply::producer_policy;
+use lineside_http::reply::producer_bytes_csp;
 use lineside_http::{Refusal, ReplyPreferences, Representation};
 use lineside_ingest::{Feed, FeedState};
-use lineside_quality::reports::{ReportOutcome, ValidationReport};
-use lineside_quality::validation_tasks::{FindReportError, compare_external_reports, find_report};
+use lineside_quality::reports::{FeedValidationReport, ReportOutcome};
+use lineside_quality::validation_tasks::{
+    FindReportError, collect_external_comparisons, find_report_on_version,
+};
 use lineside_validate::Severity;
 use maud::html;
 
@@ -31,14 +33,14 @@ use crate::not_found;
 use crate::report_style;
 
 pub(super) use self::background_points::list_background_points;
-pub(super) use self::body::{render_card, render_main_error, render_upload};
-pub(super) use self::queue::render_card as card_ahead;
+pub(super) use self::body::{render_card, render_main_error, render_upload_findings};
+pub(super) use self::queue::render_pending_report_card as card_ahead;
 
 /// The most characters of a feed's name on a badge.
 const LABEL_CHARS_MAX: usize = 32;
 
 /// Returns the address of a feed's badge.
-pub(super) fn badge_address(id: &str) -> String {
+pub(super) fn report_badge_url(id: &str) -> String {
     format!("/feeds/{id}/report.svg")
 }
 
@@ -57,16 +59,16 @@ async fn get_report(
     Path((id, version)): Path<(String, String)>,
 ) -> Response {
     let Some(feed) = app.ingest().find_feed(&id) else {
-        return not_found::not_found_page("No feed has this id.");
+        return not_found::reply_with_not_found_page("No feed has this id.");
     };
-    let report = match find_report(app.context(), &feed, Some(&version)).await {
+    let report = match find_report_on_version(app.server_context(), &feed, Some(&version)).await {
         Ok(report) => report,
         Err(FindReportError::Unknown | FindReportError::BadVersion) => {
-            return not_found::not_found_page("There is no report on this version.");
+            return not_found::reply_with_not_found_page("There is no report on this version.");
         }
-        Err(error) => return not_found::refusal_page(&error.into(), false),
+        Err(error) => return not_found::reply_with_refusal_page(&error.into(), false),
     };
-    let others = compare_external_reports(app.context(), &feed, &report, false).await;
+    let others = collect_external_comparisons(app.server_context(), &feed, &report, false).await;
     let name = feed.config().display_name().to_owned();
     let title = format!("Report on {name}");
     let mut page = PageLayout::new(&title, NavSection::Catalog);
@@ -88,7 +90,7 @@ async fn get_report(
                 h1 { (title) }
                 (validity)
             }
-            (body::render_whole(&report, &others, &zone))
+            (body::render_complete_report(&report, &others, &zone))
         }
     };
     layout::reply_with_page(StatusCode::OK, page.render_document(&main))
@@ -100,26 +102,29 @@ async fn get_badge(
     preferences: ReplyPreferences,
 ) -> Result<Response, Refusal> {
     let feed = app.ingest().find_feed(&id).ok_or_else(|| Refusal::UnknownFeed(id.clone()))?;
-    let report = app.reports().feed_reports(&id).and_then(|reports| reports.main_report().cloned());
+    let report = app
+        .latest_reports()
+        .latest_reports_of_feed(&id)
+        .and_then(|reports| reports.dataset_or_realtime_report().cloned());
     let svg = draw_badge(&feed, report.as_ref());
     let kind = HeaderValue::from_static("image/svg+xml");
     let at = report.map(|report| report.at.max(feed.status().since));
-    let reply = Representation::new(kind, svg).modified_at(at, app.now());
+    let reply = Representation::new(kind, svg).with_modified_time(at, app.now());
     let mut reply = reply.into_reply(&preferences, &app).await;
-    let (policy, nothing) = producer_policy();
+    let (policy, nothing) = producer_bytes_csp();
     reply.headers_mut().insert(policy, nothing);
     Ok(reply)
 }
 
-fn draw_badge(feed: &Feed, report: Option<&Arc<ValidationReport>>) -> String {
+fn draw_badge(feed: &Feed, report: Option<&Arc<FeedValidationReport>>) -> String {
     let report = report.map(|report| &**report);
     let is_real_time = feed.format().is_some_and(Format::is_realtime);
     let is_expired = || {
-        let window = feed.service_window();
-        window.is_some_and(|it| it.service_end(feed.network().data_now()).is_some())
+        let window = feed.service_date_range();
+        window.is_some_and(|it| it.end_if_passed(feed.network().data_time_now()).is_some())
     };
     let doubt = match report {
-        Some(report) if is_real_time => explain_doubt(feed.status().state, report),
+        Some(report) if is_real_time => unreliable_data_reason(feed.status().state, report),
         Some(_) if is_expired() => Some("expired"),
         _ => None,
     };
@@ -138,29 +143,32 @@ fn shorten_label(name: &str) -> String {
 }
 
 /// Returns true if the last message is an old one: then its quality says nothing about the present.
-fn is_stale(report: &ValidationReport) -> bool {
+fn is_last_message_stale(report: &FeedValidationReport) -> bool {
     report.findings.iter().any(|finding| finding.code == "W008")
 }
 
 /// Returns the reason why the data of a real-time feed say nothing about the present, if there is one.
-fn explain_doubt(state: FeedState, report: &ValidationReport) -> Option<&'static str> {
+fn unreliable_data_reason(state: FeedState, report: &FeedValidationReport) -> Option<&'static str> {
     match state {
         FeedState::Empty => Some("empty"),
-        state if state.is_trouble() || is_stale(report) => Some("out of date"),
+        state if state.is_problem_state() || is_last_message_stale(report) => Some("out of date"),
         _ => None,
     }
 }
 
 /// Returns the badge's text and background. Without errors, data that say nothing about the present are called so.
-fn badge_text(report: Option<&ValidationReport>, doubt: Option<&str>) -> (String, &'static str) {
-    let Some(report) = report.filter(|report| report.is_conclusive()) else {
+fn badge_text(
+    report: Option<&FeedValidationReport>,
+    doubt: Option<&str>,
+) -> (String, &'static str) {
+    let Some(report) = report.filter(|report| report.is_validation_finished()) else {
         return ("unknown".to_owned(), badge_picture::UNKNOWN);
     };
     if matches!(report.outcome, ReportOutcome::Unreadable { .. }) {
         return ("unreadable".to_owned(), badge_picture::BAD);
     }
     // Unfinished rules may have more findings, so without any the result is unknown.
-    let is_all = report.is_complete() && report.faults.is_empty();
+    let is_all = report.is_all_data_validated() && report.faults.is_empty();
     if let Some(doubt) = doubt.filter(|_| report.count_findings(Severity::Error) == 0) {
         return (doubt.to_owned(), badge_picture::UNKNOWN);
     }
@@ -182,23 +190,23 @@ fn badge_text(report: Option<&ValidationReport>, doubt: Option<&str>) -> (String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lineside_quality::reports::{RuleFault, test_report};
+    use lineside_quality::reports::{FailedRule, test_report};
 
     #[test]
     fn a_badge_counts_errors_and_never_more_than_known() {
-        let text = |report: Option<&ValidationReport>| badge_text(report, None).0;
+        let text = |report: Option<&FeedValidationReport>| badge_text(report, None).0;
         let report = |found: &[_]| test_report("a", found);
         assert_eq!(text(None), "unknown");
         assert_eq!(text(Some(&report(&[]))), "valid");
         assert_eq!(text(Some(&report(&[("a", Severity::Warning, 2)]))), "valid, 2 warnings");
         let errors = report(&[("a", Severity::Warning, 2), ("b", Severity::Error, 1)]);
         assert_eq!(text(Some(&errors)), "1 error");
-        let cut = |report: ValidationReport| ValidationReport {
+        let cut = |report: FeedValidationReport| FeedValidationReport {
             outcome: ReportOutcome::CutShort {},
             ..report
         };
-        let broken = |mut report: ValidationReport| {
-            report.faults.push(RuleFault { rule: "a".to_owned(), message: String::new() });
+        let broken = |mut report: FeedValidationReport| {
+            report.faults.push(FailedRule { rule: "a".to_owned(), message: String::new() });
             report
         };
         for (found, expected_text) in [
@@ -214,15 +222,15 @@ mod tests {
             );
         }
         let frozen = report(&[("W008", Severity::Warning, 1)]);
-        let doubted = |state, report: &ValidationReport| {
-            badge_text(Some(report), explain_doubt(state, report)).0
+        let doubted = |state, report: &FeedValidationReport| {
+            badge_text(Some(report), unreliable_data_reason(state, report)).0
         };
         assert_eq!(doubted(FeedState::Ok, &frozen), "out of date");
         assert_eq!(doubted(FeedState::Late, &report(&[])), "out of date");
         assert_eq!(doubted(FeedState::Empty, &report(&[])), "empty");
         assert_eq!(doubted(FeedState::Empty, &errors), "1 error");
         assert_eq!(doubted(FeedState::Ok, &errors), "1 error");
-        let badge_report = ValidationReport {
+        let badge_report = FeedValidationReport {
             outcome: ReportOutcome::Unfinished { words: String::new() },
             ..errors
         };

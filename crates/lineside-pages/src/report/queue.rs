@@ -1,39 +1,41 @@
 //! The text for a feed without a report.
 
 use lineside_quality::job_queue::JobStatus;
-use lineside_quality::reports::ReportPrerequisite;
+use lineside_quality::reports::AwaitedReportPrerequisite;
 use maud::{Markup, html};
 
 use super::super::words;
-use crate::layout::render_fold;
+use crate::layout::render_foldable_section;
 
 /// Renders the card in place of a feed's first report.
-pub(crate) fn render_card(ahead: ReportPrerequisite) -> Markup {
+pub(crate) fn render_pending_report_card(ahead: AwaitedReportPrerequisite) -> Markup {
     let (title, card_text) = match ahead {
-        ReportPrerequisite::Version(status) => ("Report on the schedule", describe_version(status)),
-        ReportPrerequisite::Message => (
+        AwaitedReportPrerequisite::Version(status) => {
+            ("Report on the schedule", describe_first_check_status(status))
+        }
+        AwaitedReportPrerequisite::Message => (
             "Report on the messages",
             "No message has been checked yet. The next one will be.".to_owned(),
         ),
-        ReportPrerequisite::Schedule => (
+        AwaitedReportPrerequisite::Schedule => (
             "Report on the messages",
             "Messages are checked once their schedule is loaded.".to_owned(),
         ),
-        ReportPrerequisite::System => (
+        AwaitedReportPrerequisite::System => (
             "Report on the system",
             "Its files are checked once each of them was requested.".to_owned(),
         ),
     };
-    render_fold(
+    render_foldable_section(
         "report-ahead",
         title,
         &html! {},
         true,
-        &html! { p.card-body.soft data-waits-for-schedule[matches!(ahead, ReportPrerequisite::Schedule)] { (card_text) } },
+        &html! { p.card-body.soft data-waits-for-schedule[matches!(ahead, AwaitedReportPrerequisite::Schedule)] { (card_text) } },
     )
 }
 
-fn describe_version(status: JobStatus) -> String {
+fn describe_first_check_status(status: JobStatus) -> String {
     match status {
         JobStatus::Running => "The first check is running.".to_owned(),
         JobStatus::Waiting(0) => "It is next in the queue for validation.".to_owned(),
@@ -49,7 +51,7 @@ fn describe_version(status: JobStatus) -> String {
 }
 
 /// Describes the queue state of a version that is newer than a report's.
-pub(super) fn describe_newer(status: JobStatus) -> &'static str {
+pub(super) fn describe_newer_version_check(status: JobStatus) -> &'static str {
     match status {
         JobStatus::Running => "A newer version is being checked.",
         JobStatus::Waiting(_) => "A newer version is in the queue for validation.",
@@ -62,12 +64,12 @@ mod tests {
 
     #[test]
     fn the_reason_for_the_missing_first_report_is_shown() {
-        let render = |ahead| render_card(ahead).into_string();
-        let version = |status| render(ReportPrerequisite::Version(status));
+        let render = |ahead| render_pending_report_card(ahead).into_string();
+        let version = |status| render(AwaitedReportPrerequisite::Version(status));
         assert!(version(JobStatus::Running).contains("check is running"));
         assert!(version(JobStatus::Waiting(0)).contains("is next"));
         assert!(version(JobStatus::Waiting(1)).contains("behind 1 other feed."));
-        assert!(render(ReportPrerequisite::Message).contains("Report on the messages"));
-        assert!(render(ReportPrerequisite::Schedule).contains("once their schedule"));
+        assert!(render(AwaitedReportPrerequisite::Message).contains("Report on the messages"));
+        assert!(render(AwaitedReportPrerequisite::Schedule).contains("once their schedule"));
     }
 }

@@ -2,7 +2,7 @@
 //! text.
 
 use jiff::civil::{Date, Weekday};
-use lineside_ingest::ServiceDays;
+use lineside_ingest::DailyTripCountsRange;
 use maud::{Markup, html};
 
 use super::super::words;
@@ -24,10 +24,10 @@ struct Month {
     days: Vec<(Date, u64)>,
 }
 
-/// Renders the section with the calendar of these days. `present` is the name of the mark for the current day, `service`
-/// the whole service of the timetable.
-pub(super) fn section(
-    days: ServiceDays<'_>,
+/// Renders the section with the calendar of these days. `present` is the name of the mark for the current day,
+/// `service` the whole service of the timetable.
+pub(super) fn render_calendar_section(
+    days: DailyTripCountsRange<'_>,
     today: Date,
     present: &str,
     service: Option<(Date, Date)>,
@@ -47,14 +47,14 @@ pub(super) fn section(
                 (legend(trips_max, days.iter().any(|(day, _)| day == today).then_some(present)))
             }
             div.months {
-                @for month in &months { (month.markup(trips_max, today)) }
+                @for month in &months { (month.render_month(trips_max, today)) }
             }
             dl.facts {
-                @for usual in typical_week(days) {
+                @for usual in usual_trips_by_weekday(days) {
                     dt { (usual.weekdays) }
-                    dd.numeric { @if !usual.is_always { "usually " } (trip_words(usual.trips)) }
+                    dd.numeric { @if !usual.is_always { "usually " } (format_trip_count(usual.trips)) }
                 }
-                dt { "No service" } dd { (idle_words(days)) }
+                dt { "No service" } dd { (describe_days_without_service(days)) }
             }
             details.past {
                 summary { "Trips per day by month" }
@@ -70,7 +70,7 @@ fn count_months(first: Date, last: Date) -> usize {
     usize::try_from(months(last) - months(first) + 1).unwrap_or(0)
 }
 
-fn split_months(days: ServiceDays<'_>) -> Vec<Month> {
+fn split_months(days: DailyTripCountsRange<'_>) -> Vec<Month> {
     let mut months: Vec<Month> = Vec::new();
     for (day, trips) in days.iter() {
         match months.last_mut().filter(|month| month.first == day.first_of_month()) {
@@ -86,35 +86,35 @@ impl Month {
         self.first.strftime("%B %Y").to_string()
     }
 
-    fn n_idle(&self) -> usize {
+    fn count_days_without_service(&self) -> usize {
         self.days.iter().filter(|(_, trips)| *trips == 0).count()
     }
 
     /// Returns the fewest trips of a day with service, and the most.
-    fn range(&self) -> Option<(u64, u64)> {
+    fn trips_per_day_range(&self) -> Option<(u64, u64)> {
         let trips = || self.days.iter().map(|(_, trips)| *trips).filter(|trips| *trips > 0);
         Some((trips().min()?, trips().max()?))
     }
 
     /// Describes the drawing for screen readers.
-    fn describe_range(&self) -> String {
-        let served = self.days.len() - self.n_idle();
+    fn describe_month(&self) -> String {
+        let served = self.days.len() - self.count_days_without_service();
         let service = format!("service on {} of {} days", served, self.days.len());
-        match self.range() {
+        match self.trips_per_day_range() {
             None => format!("{}: no service", self.name()),
             Some((trips_min, trips_max)) if trips_min == trips_max => {
-                format!("{}: {service}, {} a day", self.name(), trip_words(trips_max))
+                format!("{}: {service}, {} a day", self.name(), format_trip_count(trips_max))
             }
             Some((trips_min, trips_max)) => {
                 let (trips_min, trips_max) =
-                    (words::format_number(trips_min), trip_words(trips_max));
+                    (words::format_number(trips_min), format_trip_count(trips_max));
                 format!("{}: {service}, {trips_min} to {trips_max} a day", self.name())
             }
         }
     }
 
     /// Renders the month; weeks are rows that begin on Monday.
-    fn markup(&self, trips_max: u64, today: Date) -> Markup {
+    fn render_month(&self, trips_max: u64, today: Date) -> Markup {
         let position_of = |day: Date| {
             let first = u64::from(weekday_of(self.first));
             let at = first + u64::from(day.day().unsigned_abs()) - 1;
@@ -124,13 +124,13 @@ impl Month {
         html! {
             figure.month data-month=(self.first.strftime("%Y-%m")) {
                 figcaption { (self.first.strftime("%b %Y")) }
-                svg viewBox=(view) role="img" aria-label=(self.describe_range()) {
+                svg viewBox=(view) role="img" aria-label=(self.describe_month()) {
                     @for (day, trips) in &self.days {
                         @let (x, y) = position_of(*day);
                         g data-trips=(trips) {
-                            title { (words::format_date(*day)) ": " (if *trips == 0 { "no service".to_owned() } else { trip_words(*trips) }) }
+                            title { (words::format_date_with_weekday(*day)) ": " (if *trips == 0 { "no service".to_owned() } else { format_trip_count(*trips) }) }
                             rect.day x=(x) y=(y) width=(SIDE) height=(SIDE) rx="2" {}
-                            @if let Some(level) = level_of(*trips, trips_max) { (square(level, x, y)) }
+                            @if let Some(level) = trip_count_level(*trips, trips_max) { (render_day_square(level, x, y)) }
                             @if *day == today { (today_mark(x, y)) }
                         }
                     }
@@ -141,7 +141,7 @@ impl Month {
 }
 
 /// Renders the square of a level in a day's cell.
-fn square(level: usize, x: u64, y: u64) -> Markup {
+fn render_day_square(level: usize, x: u64, y: u64) -> Markup {
     let size = SIZES[level];
     let inset = (SIDE - size) as f64 / 2.0;
     html! {
@@ -150,7 +150,7 @@ fn square(level: usize, x: u64, y: u64) -> Markup {
 }
 
 /// Returns the level of a day as a quarter of the most trips; `None` for a day without service.
-fn level_of(trips: u64, trips_max: u64) -> Option<usize> {
+fn trip_count_level(trips: u64, trips_max: u64) -> Option<usize> {
     let last = SIZES.len() as u64 - 1;
     let level = trips.saturating_mul(SIZES.len() as u64).checked_div(trips_max)?.min(last);
     (trips > 0).then(|| usize::try_from(level).unwrap_or(0))
@@ -161,7 +161,7 @@ fn today_mark(x: u64, y: u64) -> Markup {
 }
 
 /// Returns the fewest and the most trips of a level; `None` if no number of trips has this level.
-fn level_range(level: usize, trips_max: u64) -> Option<(u64, u64)> {
+fn trip_range_of_level(level: usize, trips_max: u64) -> Option<(u64, u64)> {
     let quarters = |n: usize| trips_max.saturating_mul(n as u64).div_ceil(SIZES.len() as u64);
     let trips_min = quarters(level).max(1);
     let greatest =
@@ -179,7 +179,7 @@ fn legend(most: u64, present: Option<&str>) -> Markup {
         html! {
             svg viewBox=(view) aria-hidden="true" {
                 rect class="day" x="0" y="0" width=(SIDE) height=(SIDE) rx="2" {}
-                @if let Some(level) = level { (square(level, 0, 0)) }
+                @if let Some(level) = level { (render_day_square(level, 0, 0)) }
             }
         }
     };
@@ -187,7 +187,7 @@ fn legend(most: u64, present: Option<&str>) -> Markup {
         ul.calendar-legend.small {
             li { (sign(None)) "none" }
             @for level in 0..SIZES.len() {
-                @if let Some((least, greatest)) = level_range(level, most) { li { (sign(Some(level))) (range(least, greatest)) } }
+                @if let Some((least, greatest)) = trip_range_of_level(level, most) { li { (sign(Some(level))) (range(least, greatest)) } }
             }
             @if let Some(present) = present { li data-present=(present) { svg viewBox=(view) aria-hidden="true" { (today_mark(0, 0)) } (present) } }
         }
@@ -196,7 +196,7 @@ fn legend(most: u64, present: Option<&str>) -> Markup {
 
 /// The usual trips of some weekdays.
 #[derive(Debug, PartialEq, Eq)]
-struct UsualTrips {
+struct UsualWeekdayTrips {
     weekdays: String,
     trips: u64,
     /// True if each of these days has this number of trips.
@@ -204,7 +204,7 @@ struct UsualTrips {
 }
 
 /// Returns the usual number of trips by weekday: the median. Consecutive weekdays with equal numbers are one entry.
-fn typical_week(days: ServiceDays<'_>) -> Vec<UsualTrips> {
+fn usual_trips_by_weekday(days: DailyTripCountsRange<'_>) -> Vec<UsualWeekdayTrips> {
     let mut by_weekday: [Vec<u64>; 7] = Default::default();
     for (day, trips) in days.iter() {
         by_weekday[usize::from(weekday_of(day))].push(trips);
@@ -230,7 +230,7 @@ fn typical_week(days: ServiceDays<'_>) -> Vec<UsualTrips> {
         false => format!("{} to {}", WEEKDAYS[first], WEEKDAYS[last]),
     };
     week.into_iter()
-        .map(|(first, last, trips, is_always)| UsualTrips {
+        .map(|(first, last, trips, is_always)| UsualWeekdayTrips {
             weekdays: names(first, last),
             trips,
             is_always,
@@ -239,14 +239,16 @@ fn typical_week(days: ServiceDays<'_>) -> Vec<UsualTrips> {
 }
 
 /// Describes the days without service: a few are named, more are counted.
-fn idle_words(days: ServiceDays<'_>) -> String {
+fn describe_days_without_service(days: DailyTripCountsRange<'_>) -> String {
     let idle: Vec<Date> =
         days.iter().filter(|(_, trips)| *trips == 0).map(|(day, _)| day).collect();
     match idle.len() {
         0 => "on no day".to_owned(),
-        1..=NAMED_MAX => {
-            idle.iter().map(|day| words::format_date(*day)).collect::<Vec<_>>().join(", ")
-        }
+        1..=NAMED_MAX => idle
+            .iter()
+            .map(|day| words::format_date_with_weekday(*day))
+            .collect::<Vec<_>>()
+            .join(", "),
         n => format!(
             "{} of {}",
             words::format_number(n as u64),
@@ -266,10 +268,10 @@ fn month_table(months: &[Month]) -> Markup {
             } }
             tbody {
                 @for month in months {
-                    @let range = month.range();
+                    @let range = month.trips_per_day_range();
                     tr {
                         th scope="row" { (month.name()) }
-                        td.end.numeric { (month.days.len() - month.n_idle()) " of " (month.days.len()) }
+                        td.end.numeric { (month.days.len() - month.count_days_without_service()) " of " (month.days.len()) }
                         td.end.numeric { @if let Some((least, _)) = range { (words::format_number(least)) } @else { "–" } }
                         td.end.numeric { @if let Some((_, most)) = range { (words::format_number(most)) } @else { "–" } }
                     }
@@ -279,7 +281,7 @@ fn month_table(months: &[Month]) -> Markup {
     }
 }
 
-fn trip_words(trips: u64) -> String {
+fn format_trip_count(trips: u64) -> String {
     words::format_count(trips, "trip", "trips")
 }
 
@@ -300,8 +302,8 @@ mod tests {
     fn each_day_has_a_square_and_each_month_a_description() {
         // 30 November 2026 is a Monday.
         let trips = [0, 8, 8, 4, 1];
-        let days = ServiceDays { first: date(2026, 11, 28), trips: &trips };
-        let text = section(days, date(2026, 11, 30), TODAY, None).into_string();
+        let days = DailyTripCountsRange { first: date(2026, 11, 28), trips: &trips };
+        let text = render_calendar_section(days, date(2026, 11, 30), TODAY, None).into_string();
         assert_eq!(text.matches("<figure class=\"month\"").count(), 2);
         assert_eq!(text.matches("class=\"today\"").count(), 2, "with the legend");
         let squares = |level: usize| text.matches(&format!("class=\"level-{level}\"")).count();
@@ -316,14 +318,16 @@ mod tests {
         );
         // The 30th is the first square of the sixth week.
         assert!(text.contains("class=\"today\" x=\"0\" y=\"70\""), "{text}");
-        let later = section(days, date(2027, 1, 1), TODAY, None).into_string();
+        let later = render_calendar_section(days, date(2027, 1, 1), TODAY, None).into_string();
         assert!(!later.contains("class=\"today\"") && !later.contains("data-present"), "{later}");
     }
 
     #[test]
     fn a_cut_calendar_states_the_months_of_the_whole_service() {
-        let days = ServiceDays { first: date(2026, 11, 30), trips: &[1, 1] };
-        let text = |service| section(days, date(2026, 11, 30), TODAY, service).into_string();
+        let days = DailyTripCountsRange { first: date(2026, 11, 30), trips: &[1, 1] };
+        let text = |service| {
+            render_calendar_section(days, date(2026, 11, 30), TODAY, service).into_string()
+        };
         let whole = text(Some((date(2026, 11, 30), date(2026, 12, 1))));
         assert!(!whole.contains("data-months"), "{whole}");
         let cut = text(Some((date(2025, 1, 31), date(2026, 12, 1))));
@@ -335,29 +339,34 @@ mod tests {
         let week = [5, 5, 5, 5, 5, 3, 0];
         let mut trips = week.repeat(4);
         trips[2] = 0;
-        let days = ServiceDays { first: date(2026, 11, 30), trips: &trips };
-        let found = typical_week(days);
+        let days = DailyTripCountsRange { first: date(2026, 11, 30), trips: &trips };
+        let found = usual_trips_by_weekday(days);
         let expected =
             [("Mondays to Fridays", 5, false), ("Saturdays", 3, true), ("Sundays", 0, true)];
         assert_eq!(
             found,
-            expected.map(|(name, trips, is_always)| UsualTrips {
+            expected.map(|(name, trips, is_always)| UsualWeekdayTrips {
                 weekdays: name.to_owned(),
                 trips,
                 is_always
             })
         );
-        assert_eq!(idle_words(days).matches("2026").count(), 5, "{}", idle_words(days));
+        assert_eq!(
+            describe_days_without_service(days).matches("2026").count(),
+            5,
+            "{}",
+            describe_days_without_service(days)
+        );
     }
 
     #[test]
     fn levels_are_quarters_of_the_maximum() {
         assert_eq!(
-            [0, 1, 24, 25, 99, 100].map(|trips| level_of(trips, 100)),
+            [0, 1, 24, 25, 99, 100].map(|trips| trip_count_level(trips, 100)),
             [None, Some(0), Some(0), Some(1), Some(3), Some(3)]
         );
-        assert_eq!(level_of(0, 0), None);
-        assert_eq!(level_of(1, 1), Some(3));
+        assert_eq!(trip_count_level(0, 0), None);
+        assert_eq!(trip_count_level(1, 1), Some(3));
     }
 
     #[test]
@@ -365,9 +374,11 @@ mod tests {
         for trips_max in [0, 1, 2, 3, 5, 100, 272] {
             let mut next = 1;
             for level in 0..SIZES.len() {
-                let Some((low, greatest)) = level_range(level, trips_max) else { continue };
+                let Some((low, greatest)) = trip_range_of_level(level, trips_max) else { continue };
                 assert_eq!(low, next, "level {level} of {trips_max}");
-                assert!((low..=greatest).all(|trips| level_of(trips, trips_max) == Some(level)));
+                assert!(
+                    (low..=greatest).all(|trips| trip_count_level(trips, trips_max) == Some(level))
+                );
                 next = greatest + 1;
             }
             assert_eq!(next, trips_max + 1);

@@ -1,29 +1,31 @@
 //! The current version: its state, its validity, its contents, and the trips of each of its days.
 
 use jiff::civil::Date;
-use lineside_ingest::{CountChanges, DatasetFacts, EXPIRES_SOON_DAYS, ServiceWindow};
+use lineside_ingest::{
+    EXPIRES_SOON_DAYS, ScheduleCountDifferences, ScheduleVersionFacts, ServiceDateRange,
+};
 use lineside_store::ScheduleVersion;
 use maud::{Markup, html};
 
 use super::super::{states, words};
-use super::{VersionsView, calendar, day, signed};
+use super::{VersionsView, calendar, format_signed_number, render_iso_day};
 
 /// The remaining validity of a timetable, or the time since it expired: the text after the badges *Expired*, *Expires
 /// in 6 days* and *Not yet valid*.
 #[derive(Debug, PartialEq, Eq)]
-struct ValidityWords {
+struct ValidityText {
     text: String,
     tone: &'static str,
 }
 
-impl ValidityWords {
-    fn new(window: &ServiceWindow, today: Date) -> ValidityWords {
+impl ValidityText {
+    fn new(window: &ServiceDateRange, today: Date) -> ValidityText {
         let days = |day: Date| i64::from((day - today).get_days());
-        let build_validity = |validity: String, tone| ValidityWords { text: validity, tone };
-        let (start, end) = (written(window.start), written(window.end));
+        let build_validity = |validity: String, tone| ValidityText { text: validity, tone };
+        let (start, end) = (format_validity_day(window.start), format_validity_day(window.end));
         match (days(window.start), days(window.end)) {
             (_, ..0) => {
-                let since = window.end.tomorrow().map_or_else(|_| end.clone(), written);
+                let since = window.end.tomorrow().map_or_else(|_| end.clone(), format_validity_day);
                 build_validity(format!("since {since}; the last service day was {end}"), "bad")
             }
             (1, _) => build_validity(format!("service starts tomorrow, {start}"), "warn"),
@@ -41,41 +43,41 @@ impl ValidityWords {
     }
 }
 
-fn written(day: Date) -> String {
+fn format_validity_day(day: Date) -> String {
     words::format_day(day)
 }
 
 impl VersionsView<'_> {
     /// Renders the state of the feed, and the validity of its timetable.
-    pub(super) fn state(&self) -> Markup {
+    pub(super) fn render_feed_state(&self) -> Markup {
         let status = self.feed.status();
-        let validity = self.feed.service_window().map(|it| ValidityWords::new(&it, self.today));
+        let validity = self.feed.service_date_range().map(|it| ValidityText::new(&it, self.today));
         html! {
             div.feed-state {
-                (states::render_label(self.feed_id().as_str(), status.state))
-                (states::service_tag_of(self.feed, status.state))
-                (states::recording_tag(&self.feed.network()))
-                @if let Some(ValidityWords { text, tone }) = validity { span.validity-words data-tone=(tone) { (text) } }
+                (states::render_live_state_label(self.feed_id().as_str(), status.state))
+                (states::render_validity_tag_of_feed(self.feed, status.state))
+                (states::render_recording_tag(&self.feed.network()))
+                @if let Some(ValidityText { text, tone }) = validity { span.validity-words data-tone=(tone) { (text) } }
             }
         }
     }
 
     /// Renders the card of the current version; nothing if the feed is not a schedule or has not been read.
-    pub(super) fn current(&self) -> Markup {
+    pub(super) fn render_current_version(&self) -> Markup {
         let Some(dataset) = &self.dataset else { return html! {} };
-        let days = dataset.service_calendar().and_then(|it| it.year_around(self.today));
+        let days = dataset.service_calendar().and_then(|it| it.twelve_months_around(self.today));
         html! {
             section.card #current-version aria-labelledby="current-version-title" {
                 div.card-head {
                     h2 #current-version-title { "Current version" }
                     @if let Some(version) = self.current_version() {
-                        a.small.target href=(self.download(&version.hash.to_string())) download { "Download, " (words::format_bytes(version.size)) }
+                        a.small.target href=(self.version_download_url(&version.hash.to_string())) download { "Download, " (words::format_bytes(version.size)) }
                     }
                 }
                 div.version-parts {
-                    (self.current_facts(dataset.timetable.service_date_range()))
+                    (self.render_version_facts(dataset.timetable.service_date_range()))
                     @match days {
-                        Some(days) => (calendar::section(days, self.today, self.present_name(), dataset.timetable.service_date_range())),
+                        Some(days) => (calendar::render_calendar_section(days, self.today, self.current_day_label(), dataset.timetable.service_date_range())),
                         None => p.card-body.soft { "No service of this timetable ever runs." },
                     }
                 }
@@ -87,13 +89,13 @@ impl VersionsView<'_> {
         self.versions.as_ref()?.first().filter(|version| version.is_current)
     }
 
-    fn current_facts(&self, service: Option<(Date, Date)>) -> Markup {
+    fn render_version_facts(&self, service: Option<(Date, Date)>) -> Markup {
         let version = self.current_version();
         let previous = version.and_then(|_| self.versions.as_ref()?.get(1));
         let timetable = self.dataset.as_ref().map(|dataset| &dataset.timetable);
         let label = timetable.and_then(|it| it.feed_info()?.version.as_deref());
         let changes = version.zip(previous);
-        let changes = changes.map(|(it, previous)| it.facts.count_changes(&previous.facts));
+        let changes = changes.map(|(it, previous)| it.facts.compare_counts(&previous.facts));
         let counts = timetable.map(|it| {
             [("Lines", it.routes().len()), ("Stops", it.stops().len()), ("Trips", it.trips().len())]
         });
@@ -101,17 +103,17 @@ impl VersionsView<'_> {
             dl.facts.card-body {
                 dt { "Publisher's version" } dd { (label.unwrap_or("unknown")) }
                 @if let Some((first, last)) = service {
-                    dt { "Service" } dd.numeric { (day_words(first)) " to " (day_words(last)) }
+                    dt { "Service" } dd.numeric { (render_day(first)) " to " (render_day(last)) }
                 }
-                @if let Some((from, until)) = version.and_then(|version| publisher_validity(&version.facts)) {
-                    dt { "Publisher says valid" } dd.numeric data-publisher-validity { (day(from)) " to " (day(until)) }
+                @if let Some((from, until)) = version.and_then(|version| differing_publisher_validity(&version.facts)) {
+                    dt { "Publisher says valid" } dd.numeric data-publisher-validity { (render_iso_day(from)) " to " (render_iso_day(until)) }
                 }
                 @for (name, count) in counts.into_iter().flatten() {
                     dt { (name) } dd.numeric { (words::format_number(count as u64)) }
                 }
                 @if let Some(version) = version {
-                    dt { "First seen" } dd { (words::minute_at(version.first_seen, &self.zone)) }
-                    dt { "Changes" } dd data-has-previous[changes.is_some()] { (change_words(changes)) }
+                    dt { "First seen" } dd { (words::render_time_to_minute(version.first_seen, &self.zone)) }
+                    dt { "Changes" } dd data-has-previous[changes.is_some()] { (describe_version_changes(changes)) }
                 }
             }
         }
@@ -119,8 +121,8 @@ impl VersionsView<'_> {
 }
 
 /// Describes the changes since the previous version, if it is still stored.
-fn change_words(changes: Option<CountChanges>) -> String {
-    let Some(CountChanges { routes, stops, trips }) = changes else {
+fn describe_version_changes(changes: Option<ScheduleCountDifferences>) -> String {
+    let Some(ScheduleCountDifferences { routes, stops, trips }) = changes else {
         return "The first version that is stored here".to_owned();
     };
     let parts = [(routes, "line", "lines"), (stops, "stop", "stops"), (trips, "trip", "trips")];
@@ -128,7 +130,11 @@ fn change_words(changes: Option<CountChanges>) -> String {
         .into_iter()
         .filter(|(change, _, _)| *change != 0)
         .map(|(change, one, many)| {
-            format!("{} {}", signed(change), if change.abs() == 1 { one } else { many })
+            format!(
+                "{} {}",
+                format_signed_number(change),
+                if change.abs() == 1 { one } else { many }
+            )
         })
         .collect();
     match parts.len() {
@@ -138,13 +144,15 @@ fn change_words(changes: Option<CountChanges>) -> String {
 }
 
 /// Returns the validity that the publisher states, if it is not that of the calendar.
-pub(super) fn publisher_validity(facts: &DatasetFacts) -> Option<(Option<&str>, Option<&str>)> {
+pub(super) fn differing_publisher_validity(
+    facts: &ScheduleVersionFacts,
+) -> Option<(Option<&str>, Option<&str>)> {
     let stated = (facts.valid_from.as_deref(), facts.valid_until.as_deref());
     let service = (facts.service_start.as_deref(), facts.service_end.as_deref());
     (service.0.is_some() && stated != service).then_some(stated)
 }
 
-fn day_words(day: Date) -> Markup {
+fn render_day(day: Date) -> Markup {
     html! { time.nowrap datetime=(day) { (words::format_day(day)) } }
 }
 
@@ -157,9 +165,12 @@ mod tests {
 
     #[test]
     fn validity_is_described_relative_to_today() {
-        let window =
-            ServiceWindow { start: date(2024, 1, 1), end: date(2024, 6, 1), zone: TimeZone::UTC };
-        let describe_validity = |today| ValidityWords::new(&window, today);
+        let window = ServiceDateRange {
+            start: date(2024, 1, 1),
+            end: date(2024, 6, 1),
+            zone: TimeZone::UTC,
+        };
+        let describe_validity = |today| ValidityText::new(&window, today);
         let validity_text = |today| describe_validity(today).text;
         assert!(validity_text(date(2026, 11, 27)).starts_with("since 2\u{a0}Jun\u{a0}2024"));
         for last_days in [date(2024, 5, 25), date(2024, 6, 1)] {
@@ -175,23 +186,26 @@ mod tests {
     #[test]
     fn a_publishers_validity_is_named_only_if_the_calendar_differs() {
         let day = |text: &str| Some(text.to_owned());
-        let mut facts = DatasetFacts {
+        let mut facts = ScheduleVersionFacts {
             valid_from: day("2025-01-01"),
             valid_until: day("2025-12-31"),
-            ..DatasetFacts::default()
+            ..ScheduleVersionFacts::default()
         };
-        assert_eq!(publisher_validity(&facts), None, "nothing is known of the calendar");
+        assert_eq!(differing_publisher_validity(&facts), None, "nothing is known of the calendar");
         (facts.service_start, facts.service_end) = (day("2025-01-01"), day("2025-12-31"));
-        assert_eq!(publisher_validity(&facts), None);
+        assert_eq!(differing_publisher_validity(&facts), None);
         facts.service_start = day("2024-01-01");
         let stated = (Some("2025-01-01"), Some("2025-12-31"));
-        assert_eq!(publisher_validity(&facts), Some(stated));
+        assert_eq!(differing_publisher_validity(&facts), Some(stated));
     }
 
     #[test]
     fn only_changed_counts_are_listed() {
-        let changes = CountChanges { routes: 1, stops: 0, trips: -1_344 };
-        assert!(change_words(Some(changes)).starts_with("+1 line, −1\u{202f}344 trips since"));
-        assert!(!change_words(Some(CountChanges::default())).contains('+'));
+        let changes = ScheduleCountDifferences { routes: 1, stops: 0, trips: -1_344 };
+        assert!(
+            describe_version_changes(Some(changes))
+                .starts_with("+1 line, −1\u{202f}344 trips since")
+        );
+        assert!(!describe_version_changes(Some(ScheduleCountDifferences::default())).contains('+'));
     }
 }

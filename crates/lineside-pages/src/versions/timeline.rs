@@ -44,12 +44,12 @@ impl Timeline {
     }
 
     /// Renders the bar of one version. The dates are next to it as text.
-    pub(super) fn bar(&self, version: &ScheduleVersion) -> Markup {
+    pub(super) fn render_validity_bar(&self, version: &ScheduleVersion) -> Markup {
         let Some((from, until)) = validity(version) else { return html! {} };
-        let (left, right) = (self.bar_offset(from, 0), self.bar_offset(until, 1));
+        let (left, right) = (self.day_offset(from, 0), self.day_offset(until, 1));
         let width = (right - left).max(BAR_MIN);
         let left = left.min(LENGTH - width);
-        let today = self.bar_offset(self.today, 0);
+        let today = self.day_offset(self.today, 0);
         let class = if version.facts.has_ended(self.today) { "bar over" } else { "bar" };
         html! {
             div {
@@ -59,7 +59,7 @@ impl Timeline {
                     rect.now x=(today.min(LENGTH - NOW_WIDTH)) y="0" width=(NOW_WIDTH) height="10" {}
                 }
                 div.validity-years.small.soft aria-hidden="true" {
-                    @let (first, last) = self.ends();
+                    @let (first, last) = self.first_and_last_day();
                     span { (first) }
                     span { (last) }
                 }
@@ -68,7 +68,7 @@ impl Timeline {
     }
 
     /// Returns the first and the last day of the axis.
-    fn ends(&self) -> (String, String) {
+    fn first_and_last_day(&self) -> (String, String) {
         let written = |day: Date, cut: Option<&str>| {
             format!("{}{}", cut.unwrap_or_default(), day.strftime("%-d %b %Y"))
         };
@@ -80,7 +80,7 @@ impl Timeline {
     }
 
     /// Returns the position of a day's beginning, or of its end with `after` 1.
-    fn bar_offset(&self, day: Date, after: i64) -> i64 {
+    fn day_offset(&self, day: Date, after: i64) -> i64 {
         let at = i64::from((day - self.start).get_days()) + after;
         (at * LENGTH / self.days).clamp(0, LENGTH)
     }
@@ -100,7 +100,7 @@ fn validity(version: &ScheduleVersion) -> Option<(Date, Date)> {
 #[cfg(test)]
 mod tests {
     use jiff::civil::date;
-    use lineside_ingest::DatasetFacts;
+    use lineside_ingest::ScheduleVersionFacts;
     use lineside_store::BlobHash;
     use lineside_sync::UnixMillis;
 
@@ -113,10 +113,10 @@ mod tests {
             first_seen: UnixMillis(0),
             last_seen: UnixMillis(0),
             is_current: false,
-            facts: DatasetFacts {
+            facts: ScheduleVersionFacts {
                 valid_from: Some(from.to_owned()),
                 valid_until: Some(until.to_owned()),
-                ..DatasetFacts::default()
+                ..ScheduleVersionFacts::default()
             },
         }
     }
@@ -126,9 +126,9 @@ mod tests {
         let today = date(2026, 1, 6);
         let versions = [version("2026-01-01", "2026-01-10"), version("2026-01-01", "2026-01-05")];
         let timeline = Timeline::from_versions(&versions, today).unwrap();
-        let whole = timeline.bar(&versions[0]).into_string();
+        let whole = timeline.render_validity_bar(&versions[0]).into_string();
         assert!(whole.contains("class=\"bar\" x=\"0\" y=\"1\" width=\"1000\""), "{whole}");
-        let expired_bar = timeline.bar(&versions[1]).into_string();
+        let expired_bar = timeline.render_validity_bar(&versions[1]).into_string();
         assert!(
             expired_bar.contains("class=\"bar over\" x=\"0\" y=\"1\" width=\"500\""),
             "{expired_bar}"
@@ -140,7 +140,7 @@ mod tests {
     fn the_ends_of_the_axis_are_labeled() {
         let ends = |from, until| {
             let timeline = Timeline::from_versions(&[version(from, until)], date(2026, 3, 6));
-            timeline.unwrap().ends()
+            timeline.unwrap().first_and_last_day()
         };
         let expect = |first: &str, last: &str| (first.to_owned(), last.to_owned());
         assert_eq!(ends("2009-06-01", "2009-09-27"), expect("1 Jun 2009", "6 Mar 2026"));
@@ -157,7 +157,7 @@ mod tests {
         let all = [version("0001-01-01", "9999-12-31"), version("9998-01-01", "9999-12-31")];
         let timeline = Timeline::from_versions(&all, today).unwrap();
         for version in &all {
-            assert!(timeline.bar(version).into_string().contains("class=\"bar\""));
+            assert!(timeline.render_validity_bar(version).into_string().contains("class=\"bar\""));
         }
         assert!(Timeline::from_versions(&[version("2026-01-02", "2026-01-01")], today).is_none());
         assert!(Timeline::from_versions(&[version("soon", "later")], today).is_none());

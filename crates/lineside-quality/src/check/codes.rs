@@ -217,7 +217,7 @@ fn find_decoder_code(code: &str) -> Option<&'static DecoderCode> {
 }
 
 /// Returns the kinds of findings of all formats.
-pub fn all_rules() -> impl Iterator<Item = (Format, &'static NoticeKind)> {
+pub fn notice_kinds_of_all_formats() -> impl Iterator<Item = (Format, &'static NoticeKind)> {
     let of_format = |format| {
         (formats::find_checks(Some(format)).kinds)().into_iter().map(move |kind| (format, kind))
     };
@@ -225,14 +225,14 @@ pub fn all_rules() -> impl Iterator<Item = (Format, &'static NoticeKind)> {
 }
 
 /// Returns the codes of decoders in alphabetical order.
-pub fn decoder_codes() -> &'static [DecoderCode] {
+pub fn list_decoder_codes() -> &'static [DecoderCode] {
     DECODERS
 }
 
 /// Returns the paragraph on the cause and fix of a finding: the second one of its rule's page, or the remedy of a
 /// decoder's code. The `summary` distinguishes kinds with the same code.
-pub fn find_remedy(code: &str, summary: &str) -> Option<&'static str> {
-    let mut kinds = all_rules().map(|(_, kind)| kind);
+pub fn find_cause_and_fix(code: &str, summary: &str) -> Option<&'static str> {
+    let mut kinds = notice_kinds_of_all_formats().map(|(_, kind)| kind);
     let Some(kind) = kinds.find(|kind| kind.code == code && kind.page_summary() == summary) else {
         let decoder_code = find_decoder_code(code).filter(|it| it.meaning == summary);
         return decoder_code.map(|it| it.remedy);
@@ -242,8 +242,8 @@ pub fn find_remedy(code: &str, summary: &str) -> Option<&'static str> {
 }
 
 /// Returns all codes of all formats.
-fn all_codes() -> impl Iterator<Item = &'static str> {
-    let rules = all_rules().map(|(_, kind)| kind.code);
+fn all_finding_codes() -> impl Iterator<Item = &'static str> {
+    let rules = notice_kinds_of_all_formats().map(|(_, kind)| kind.code);
     rules.chain(DECODERS.iter().map(|known| known.code)).chain([SCHEDULE_NOT_GIVEN])
 }
 
@@ -252,10 +252,11 @@ fn all_codes() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// Returns an error if a code is unknown, with a similar code if there is one.
 pub fn ensure_known_codes(codes: &[String]) -> Result<(), String> {
-    let Some(code) = codes.iter().find(|code| all_codes().all(|known| known != *code)) else {
+    let Some(code) = codes.iter().find(|code| all_finding_codes().all(|known| known != *code))
+    else {
         return Ok(());
     };
-    Err(match find_nearest_word(code, all_codes()) {
+    Err(match find_nearest_word(code, all_finding_codes()) {
         Some(known) => format!("unknown code {code:?}; did you mean {known:?}?"),
         None => format!(
             "unknown code {code:?}: /rules of a running server and docs/rules of the repository list all codes"
@@ -337,8 +338,8 @@ mod tests {
     #[test]
     fn every_rule_explains_how_to_fix_its_findings() {
         let mut unfit: Vec<String> = Vec::new();
-        for kind in all_rules().map(|(_, kind)| kind) {
-            let text = find_remedy(kind.code, kind.page_summary()).unwrap_or_default();
+        for kind in notice_kinds_of_all_formats().map(|(_, kind)| kind) {
+            let text = find_cause_and_fix(kind.code, kind.page_summary()).unwrap_or_default();
             // The lookup might return a kind of another format with the same code and summary.
             let is_own = kind.page.contains(text);
             if !is_own || !text.split(". ").any(is_instruction) {
@@ -352,9 +353,9 @@ mod tests {
     #[test]
     fn a_decoder_code_has_a_remedy() {
         for known in DECODERS {
-            assert_eq!(find_remedy(known.code, known.meaning), Some(known.remedy));
+            assert_eq!(find_cause_and_fix(known.code, known.meaning), Some(known.remedy));
         }
-        assert_eq!(find_remedy("stop_without_location", "another meaning"), None);
+        assert_eq!(find_cause_and_fix("stop_without_location", "another meaning"), None);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use lineside_validate::rules::gtfs::IncompleteFile;
 
-use super::format_grouped;
-use super::unread_files::is_count_incomplete;
+use super::format_with_thin_spaces;
+use super::unread_files::has_unreadable_rows;
 
 /// The blocks that trips belong to.
 const BLOCKS: &str = "blocks";
@@ -27,8 +27,8 @@ const KINDS: [&str; 13] = [
 
 /// Returns a text such as `2 stops` for each kind that is present. Where rows could not be read the text says
 /// `readable`, because those rows are not counted. Kinds may have a name of this list or of a report, such as
-/// `StopDelays` and `trip_updates`.
-pub fn describe_contents<'a>(
+/// `WatchedStopDelays` and `trip_updates`.
+pub fn describe_record_counts<'a>(
     counts: impl IntoIterator<Item = (&'a str, u64)>,
     unread: &[IncompleteFile],
 ) -> Vec<String> {
@@ -38,17 +38,19 @@ pub fn describe_contents<'a>(
         |kind: &str| KINDS.iter().position(|known| *known == kind).unwrap_or(KINDS.len());
     counts.sort_by_key(|(kind, _)| position_of(kind));
     let texts = counts.iter().filter_map(|(kind, n)| {
-        let is_part = is_count_incomplete(kind, unread);
+        let is_part = has_unreadable_rows(kind, unread);
         let readable = if is_part { "readable " } else { "" };
         // Most schedules have no blocks, so zero readable blocks would mean nothing.
         let is_shown = *n > 0 || (is_part && kind != BLOCKS);
-        is_shown.then(|| format!("{} {readable}{}", format_grouped(*n), pluralize(kind, *n)))
+        is_shown.then(|| {
+            format!("{} {readable}{}", format_with_thin_spaces(*n), plural_or_singular(kind, *n))
+        })
     });
     texts.collect()
 }
 
 /// Returns a plural word, or its singular if `n` is 1.
-pub(super) fn pluralize(several: &str, n: u64) -> &str {
+pub(super) fn plural_or_singular(several: &str, n: u64) -> &str {
     match several {
         several if n != 1 => several,
         "agencies" => "agency",
@@ -64,7 +66,7 @@ mod tests {
 
     #[test]
     fn contents_are_described_equally_for_all_names_of_a_kind() {
-        let describe = |counts: &[(&str, u64)]| describe_contents(counts.iter().copied(), &[]);
+        let describe = |counts: &[(&str, u64)]| describe_record_counts(counts.iter().copied(), &[]);
         let schedule = ["1 agency", "2 routes", "1 block", "2 stops"];
         assert_eq!(
             describe(&[("agencies", 1), ("routes", 2), ("blocks", 1), ("stops", 2)]),
@@ -90,10 +92,10 @@ mod tests {
             }]
         };
         let describe = |file: &str| {
-            describe_contents([("Routes", 0), ("Trips", 1), ("Blocks", 1)], &unread(file))
+            describe_record_counts([("Routes", 0), ("Trips", 1), ("Blocks", 1)], &unread(file))
         };
         assert_eq!(describe("routes.txt"), ["0 readable routes", "1 trip", "1 block"]);
         assert_eq!(describe("trips.txt"), ["1 readable trip", "1 readable block"]);
-        assert_eq!(describe_contents([("Blocks", 0)], &unread("trips.txt")), [""; 0]);
+        assert_eq!(describe_record_counts([("Blocks", 0)], &unread("trips.txt")), [""; 0]);
     }
 }

@@ -7,7 +7,9 @@ use lineside_validate::rules::ValidatorFault;
 use lineside_validate::{CancelToken, Notices, Severity, ValidationContext};
 use serde_json::{Map, Value, json};
 
-use super::{CheckFinding, CheckPlan, CheckProgress, CheckReport, Point, RawRow, STOPPED, codes};
+use super::{
+    CheckFinding, CheckPlan, CheckReadProgress, CheckReport, LatLon, STOPPED, SourceRow, codes,
+};
 
 /// The parts of a check that each format has of its own.
 pub(super) struct DecodedFormat {
@@ -17,14 +19,14 @@ pub(super) struct DecodedFormat {
     /// Validates an input with the schedule and the previous message of the plan.
     pub(super) check_references: CheckReferences,
     /// Returns the records of the first findings. Data that can no longer be read give none.
-    pub(super) find_rows: fn(&DecodedInput<'_>, &[CheckFinding]) -> Vec<RawRow>,
+    pub(super) find_rows: fn(&DecodedInput<'_>, &[CheckFinding]) -> Vec<SourceRow>,
     /// The field with the position of a problem: its line, or the number of its record.
     pub(super) line_field: &'static str,
 }
 
 /// Adds notices, and may replace the outline; returns the internal errors.
 type CheckReferences =
-    fn(&DecodedInput<'_>, &mut Notices, &mut Vec<Point>) -> Result<Vec<ValidatorFault>, String>;
+    fn(&DecodedInput<'_>, &mut Notices, &mut Vec<LatLon>) -> Result<Vec<ValidatorFault>, String>;
 
 /// An input and the settings of its check.
 #[derive(Clone, Copy)]
@@ -47,14 +49,14 @@ pub(super) struct InspectionResult {
     pub(super) counts: Vec<(&'static str, u64)>,
     pub(super) errors: Vec<ValidatorFault>,
     /// The coordinates of some vehicles.
-    pub(super) outline: Vec<Point>,
+    pub(super) outline: Vec<LatLon>,
 }
 
 pub(super) fn check_decoded(
     decoded: &DecodedFormat,
     body: &Bytes,
     plan: CheckPlan,
-    progress: &CheckProgress,
+    progress: &CheckReadProgress,
     elapsed: &dyn Fn() -> f64,
 ) -> Result<CheckReport, String> {
     let (mut notices, stop) = (Notices::new(plan.samples), progress.cancel_token());
@@ -67,7 +69,7 @@ pub(super) fn check_decoded(
         return Err(STOPPED.to_owned());
     }
     let InspectionResult { problems, unused, counts, mut errors, mut outline } = inspection?;
-    let mut found = super::findings_from(&notices);
+    let mut found = super::to_check_findings(&notices);
     // A problem with the code of a finding is the same problem, so it is counted once.
     for (problems, severity) in [(&problems, Severity::Error), (&unused, Severity::Warning)] {
         for finding in problem_findings(problems, severity, decoded.line_field) {
@@ -81,7 +83,7 @@ pub(super) fn check_decoded(
     }
     let mut notices = Notices::new(plan.samples);
     errors.extend((decoded.check_references)(&input, &mut notices, &mut outline)?);
-    found.extend(super::findings_from(&notices));
+    found.extend(super::to_check_findings(&notices));
     let rows = match plan.has_places {
         true => (decoded.find_rows)(&input, &found),
         false => Vec::new(),

@@ -84,10 +84,10 @@ fn check_body(
     origin: &FeedOrigin,
     body: &Bytes,
     now: UnixMillis,
-    files: CheckSystemFiles,
+    files: GbfsSystemCheckFiles,
 ) -> CheckReport {
     let plan = CheckPlan { files, ..check_plan(origin, now) };
-    check_input(body, plan, &CheckProgress::default(), &|| 0.0).unwrap()
+    check_input(body, plan, &CheckReadProgress::default(), &|| 0.0).unwrap()
 }
 
 fn is_expected_finding(kind: &NoticeKind) -> bool {
@@ -100,7 +100,7 @@ fn the_demo_schedules_have_no_findings() {
     for feed in [CityFeed::City, CityFeed::Twin] {
         let body = feed_bytes(&origin, feed.file_name(), START);
         let mut found = FindingExamples::new();
-        let checked = check_body(&origin, &body, START, CheckSystemFiles::default());
+        let checked = check_body(&origin, &body, START, GbfsSystemCheckFiles::default());
         assert_eq!(checked.format, Format::Gtfs);
         add_findings(&mut found, &checked);
         assert_eq!(found, FindingExamples::new(), "{}", feed.as_str());
@@ -157,7 +157,10 @@ fn the_demo_siri_responses_have_no_findings() {
         for now in instants() {
             let body = feed_bytes(&origin, feed.file_name(), now);
             assert_eq!(sniff_format(&body), Some(Format::Siri));
-            add_findings(&mut found, &check_body(&origin, &body, now, CheckSystemFiles::default()));
+            add_findings(
+                &mut found,
+                &check_body(&origin, &body, now, GbfsSystemCheckFiles::default()),
+            );
         }
         assert_eq!(found, FindingExamples::new(), "{}", feed.as_str());
     }
@@ -201,7 +204,7 @@ fn the_demo_siri_subscription_deliveries_have_no_findings() {
             }
             add_findings(
                 &mut found,
-                &check_body(&origin, &delivery.body, now, CheckSystemFiles::default()),
+                &check_body(&origin, &delivery.body, now, GbfsSystemCheckFiles::default()),
             );
             n += 1;
         }
@@ -231,11 +234,11 @@ fn the_demo_bikes_have_no_findings_and_rotate_their_ids() {
     let mut before = Vec::new();
     for now in instants() {
         let read = system(now);
-        let files = CheckSystemFiles {
+        let files = GbfsSystemCheckFiles {
             read: read.clone(),
             earlier: before,
             is_whole: true,
-            ..CheckSystemFiles::default()
+            ..GbfsSystemCheckFiles::default()
         };
         add_findings(&mut found, &check_body(&origin, &Bytes::new(), now, files));
         before = read;

@@ -22,7 +22,7 @@ const COORDINATE_DIGITS: usize = 6;
 static KINDS: LazyLock<HashMap<&'static str, Vec<&'static NoticeKind>>> = LazyLock::new(|| {
     let all = gtfs::schedule_notice_kinds()
         .chain(gtfs_rt::realtime_notice_kinds())
-        .chain(gbfs::notice_kinds());
+        .chain(gbfs::gbfs_notice_kinds());
     let mut kinds: HashMap<&str, Vec<&NoticeKind>> = HashMap::new();
     for kind in all.chain(siri::siri_notice_kinds()).chain(netex::publication_notice_kinds()) {
         kinds.entry(kind.code).or_default().push(kind);
@@ -31,7 +31,7 @@ static KINDS: LazyLock<HashMap<&'static str, Vec<&'static NoticeKind>>> = LazyLo
 });
 
 /// Returns the kinds of findings with this code, one per format; empty for a code of a decoder or of another program.
-fn kinds_for_code(code: &str) -> &'static [&'static NoticeKind] {
+fn notice_kinds_for_code(code: &str) -> &'static [&'static NoticeKind] {
     KINDS.get(code).map(Vec::as_slice).unwrap_or_default()
 }
 
@@ -61,7 +61,8 @@ enum FieldUnit {
 impl FindingFields {
     /// Returns the fields of the kind with this code and summary. Times are in UTC.
     pub(crate) fn for_code(code: &str, summary: &str) -> FindingFields {
-        let kind = kinds_for_code(code).iter().copied().find(|kind| kind.page_summary() == summary);
+        let kind =
+            notice_kinds_for_code(code).iter().copied().find(|kind| kind.page_summary() == summary);
         let file = kind.and_then(gtfs::file_of_notice_line_numbers).map(|file| file.file_name());
         FindingFields { kind, file, zone: TimeZone::UTC }
     }
@@ -73,7 +74,10 @@ impl FindingFields {
 
     /// Returns the fields that any of the samples has, in order: the location comes first, because users look for it
     /// first.
-    pub(crate) fn field_names<'a>(&self, samples: &'a [Map<String, Value>]) -> Vec<&'a str> {
+    pub(crate) fn ordered_field_names<'a>(
+        &self,
+        samples: &'a [Map<String, Value>],
+    ) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();
         for name in samples.iter().flat_map(|sample| sample.keys()) {
             if !names.contains(&name.as_str()) {
@@ -104,7 +108,7 @@ impl FindingFields {
     }
 
     /// Returns the name of a field in the reference validator's reports, with its meaning.
-    fn field_title(&self, name: &str) -> String {
+    fn field_name_with_meaning(&self, name: &str) -> String {
         match self.field_meaning(name) {
             Some(meaning) => format!("{name}: {}", meaning.replace('`', "")),
             None => name.to_owned(),
@@ -112,20 +116,25 @@ impl FindingFields {
     }
 
     /// Formats the value of a field for people; `None` if the sample lacks the field. Strings stay as they are.
-    pub(crate) fn format_cell(&self, name: &str, sample: &Map<String, Value>) -> Option<String> {
+    pub(crate) fn format_field_value(
+        &self,
+        name: &str,
+        sample: &Map<String, Value>,
+    ) -> Option<String> {
         match sample.get(name) {
             Some(Value::String(text)) => Some(text.clone()),
             Some(Value::Array(all)) if self.field_unit(name) == FieldUnit::Degrees => {
-                let all: Vec<String> = all.iter().map(|it| self.format_number(name, it)).collect();
+                let all: Vec<String> =
+                    all.iter().map(|it| self.format_number_with_unit(name, it)).collect();
                 Some(all.join(", "))
             }
-            Some(value) => Some(self.format_number(name, value)),
+            Some(value) => Some(self.format_number_with_unit(name, value)),
             None if name == FILE => self.file.map(str::to_owned),
             None => None,
         }
     }
 
-    fn format_number(&self, name: &str, value: &Value) -> String {
+    fn format_number_with_unit(&self, name: &str, value: &Value) -> String {
         let Some(number) = value.as_f64() else { return value.to_string() };
         let unit = self.field_unit(name);
         match unit {
@@ -136,21 +145,25 @@ impl FindingFields {
                 }
                 _ => value.to_string(),
             },
-            FieldUnit::Degrees => format_decimal(number, COORDINATE_DIGITS),
+            FieldUnit::Degrees => format_decimal_trimmed(number, COORDINATE_DIGITS),
             FieldUnit::Meters => {
-                format!("{} m", format_decimal(number, if number < 10.0 { 2 } else { 0 }))
+                format!("{} m", format_decimal_trimmed(number, if number < 10.0 { 2 } else { 0 }))
             }
             // Names of the reference validator may contain the unit.
-            FieldUnit::Kilometers if name.ends_with("Km") => format_decimal(number, 2),
-            FieldUnit::Kilometers => format!("{} km", format_decimal(number, 2)),
-            FieldUnit::KilometersPerHour if name.ends_with("Kph") => format_decimal(number, 0),
-            FieldUnit::KilometersPerHour => format!("{} km/h", format_decimal(number, 0)),
-            FieldUnit::MetersPerSecond => format!("{} m/s", format_decimal(number, 1)),
-            FieldUnit::Seconds => {
-                let coarse = format_coarse_duration(number).map(|coarse| format!(" ({coarse})"));
-                format!("{} s{}", format_decimal(number, 1), coarse.unwrap_or_default())
+            FieldUnit::Kilometers if name.ends_with("Km") => format_decimal_trimmed(number, 2),
+            FieldUnit::Kilometers => format!("{} km", format_decimal_trimmed(number, 2)),
+            FieldUnit::KilometersPerHour if name.ends_with("Kph") => {
+                format_decimal_trimmed(number, 0)
             }
-            FieldUnit::Nothing if value.is_f64() => format_decimal(number, COORDINATE_DIGITS),
+            FieldUnit::KilometersPerHour => format!("{} km/h", format_decimal_trimmed(number, 0)),
+            FieldUnit::MetersPerSecond => format!("{} m/s", format_decimal_trimmed(number, 1)),
+            FieldUnit::Seconds => {
+                let coarse = format_long_duration(number).map(|coarse| format!(" ({coarse})"));
+                format!("{} s{}", format_decimal_trimmed(number, 1), coarse.unwrap_or_default())
+            }
+            FieldUnit::Nothing if value.is_f64() => {
+                format_decimal_trimmed(number, COORDINATE_DIGITS)
+            }
             FieldUnit::Nothing => value.to_string(),
         }
     }
@@ -184,7 +197,7 @@ impl FindingFields {
 }
 
 /// Formats seconds in minutes, hours or days; `None` below two minutes.
-fn format_coarse_duration(seconds: f64) -> Option<String> {
+fn format_long_duration(seconds: f64) -> Option<String> {
     const MINUTE: f64 = 60.0;
     const HOUR: f64 = 60.0 * MINUTE;
     const DAY: f64 = 24.0 * HOUR;
@@ -194,11 +207,11 @@ fn format_coarse_duration(seconds: f64) -> Option<String> {
         length if length < 2.0 * DAY => (HOUR, "h"),
         _ => (DAY, "d"),
     };
-    Some(format!("{} {name}", format_decimal(seconds / unit, 0)))
+    Some(format!("{} {name}", format_decimal_trimmed(seconds / unit, 0)))
 }
 
 /// Formats a number with at most `digits` decimals.
-fn format_decimal(number: f64, digits: usize) -> String {
+fn format_decimal_trimmed(number: f64, digits: usize) -> String {
     let text = format!("{number:.digits$}");
     if !text.contains('.') {
         return text;
@@ -208,7 +221,7 @@ fn format_decimal(number: f64, digits: usize) -> String {
 }
 
 /// Formats a number with thin spaces between thousands, which every country reads alike.
-pub fn format_grouped(value: u64) -> String {
+pub fn format_with_thin_spaces(value: u64) -> String {
     let digits = value.to_string();
     let mut spaced = String::with_capacity(digits.len() * 2);
     for (at, digit) in digits.chars().enumerate() {
@@ -222,7 +235,7 @@ pub fn format_grouped(value: u64) -> String {
 
 /// Returns a field's name in plain words: `csvRowNumber` is "line", `prevShapePtSequence` "previous shape point
 /// sequence".
-pub(super) fn plain_field_name(name: &str) -> String {
+pub(super) fn field_name_in_words(name: &str) -> String {
     const NAMES: [(&str, &str); 14] = [
         ("csvRowNumber", "line"),
         ("csvRowNumber1", "first line"),
@@ -279,18 +292,18 @@ pub fn render_findings_table(
     zone: &TimeZone,
 ) -> Markup {
     let fields = FindingFields::for_code(code, summary).with_time_zone(zone);
-    let names = fields.field_names(samples);
+    let names = fields.ordered_field_names(samples);
     html! {
         @if !names.is_empty() {
             div.scroll tabindex="0" role="region" aria-label=(format!("Rows of {code}")) {
                 table.samples.stacked role="table" {
                     thead role="rowgroup" { tr role="row" {
-                        @for name in &names { th scope="col" role="columnheader" title=(fields.field_title(name)) { (plain_field_name(name)) } }
+                        @for name in &names { th scope="col" role="columnheader" title=(fields.field_name_with_meaning(name)) { (field_name_in_words(name)) } }
                     } }
                     tbody role="rowgroup" {
                         @for sample in samples {
                             tr role="row" {
-                                @for name in &names { td role="cell" data-label=(plain_field_name(name)) { (render_cell(name, &fields.format_cell(name, sample).unwrap_or_default())) } }
+                                @for name in &names { td role="cell" data-label=(field_name_in_words(name)) { (render_field_value(name, &fields.format_field_value(name, sample).unwrap_or_default())) } }
                             }
                         }
                     }
@@ -301,7 +314,7 @@ pub fn render_findings_table(
 }
 
 /// Renders a value, and a date such as `20141228` also in words.
-fn render_cell(name: &str, text: &str) -> Markup {
+fn render_field_value(name: &str, text: &str) -> Markup {
     let is_date = text.len() == 8 && name.to_ascii_lowercase().contains("date");
     let date = is_date.then(|| Date::strptime("%Y%m%d", text).ok()).flatten();
     html! { (text) @if let Some(date) = date { " (" (date.strftime("%-d %b %Y").to_string()) ")" } }
@@ -318,8 +331,8 @@ mod tests {
         let rule_code = KINDS[kind][0];
         let fields = FindingFields::for_code(kind, rule_code.page_summary());
         let samples = [sample.as_object().unwrap().clone()];
-        let names = fields.field_names(&samples);
-        let cell = |name: &str| fields.format_cell(name, &samples[0]).unwrap_or_default();
+        let names = fields.ordered_field_names(&samples);
+        let cell = |name: &str| fields.format_field_value(name, &samples[0]).unwrap_or_default();
         names.into_iter().map(|name| (name.to_owned(), cell(name))).collect()
     }
 
@@ -329,7 +342,7 @@ mod tests {
 
     #[test]
     fn dates_are_also_shown_in_words() {
-        let cell = |name: &str, text: &str| render_cell(name, text).into_string();
+        let cell = |name: &str, text: &str| render_field_value(name, text).into_string();
         assert_eq!(cell("serviceWindowEndDate", "20141228"), "20141228 (28 Dec 2014)");
         assert_eq!(cell("serviceWindowEndDate", "20141328"), "20141328");
         assert_eq!(cell("tripId", "20141228"), "20141228");
@@ -389,7 +402,7 @@ mod tests {
 
     #[test]
     fn long_durations_are_also_given_in_minutes_hours_or_days() {
-        let format = |seconds: f64| format_coarse_duration(seconds).unwrap_or_default();
+        let format = |seconds: f64| format_long_duration(seconds).unwrap_or_default();
         assert_eq!([0.0, 119.9, -119.0].map(format), ["", "", ""]);
         assert_eq!([120.0, 7_199.0].map(format), ["2 min", "120 min"]);
         assert_eq!([7_200.0, 172_799.0].map(format), ["2 h", "48 h"]);
@@ -411,11 +424,18 @@ mod tests {
         let fields = FindingFields::for_code("of_somebody_else", "");
         let sample =
             json!({"b": {"x": 1}, "a": 3, "line": 7, "c": 0.1}).as_object().unwrap().clone();
-        assert_eq!(fields.field_names(std::slice::from_ref(&sample)), ["line", "a", "b", "c"]);
-        assert_eq!(fields.format_cell("b", &sample).unwrap(), "{\"x\":1}");
-        assert_eq!(fields.format_cell("c", &sample).unwrap(), "0.1");
-        assert!(fields.field_names(&[Map::new()]).is_empty());
-        assert!(FindingFields::for_code("unused_trip", "").field_names(&[Map::new()]).is_empty());
+        assert_eq!(
+            fields.ordered_field_names(std::slice::from_ref(&sample)),
+            ["line", "a", "b", "c"]
+        );
+        assert_eq!(fields.format_field_value("b", &sample).unwrap(), "{\"x\":1}");
+        assert_eq!(fields.format_field_value("c", &sample).unwrap(), "0.1");
+        assert!(fields.ordered_field_names(&[Map::new()]).is_empty());
+        assert!(
+            FindingFields::for_code("unused_trip", "")
+                .ordered_field_names(&[Map::new()])
+                .is_empty()
+        );
     }
 
     #[test]
@@ -429,7 +449,7 @@ mod tests {
             ("stop_id", "stop id"),
             ("", ""),
         ] {
-            assert_eq!(plain_field_name(name), plain, "{name}");
+            assert_eq!(field_name_in_words(name), plain, "{name}");
         }
         let sample = json!({"csvRowNumber": 2, "tripId": "T"}).as_object().unwrap().clone();
         let summary = KINDS["unused_trip"][0].page_summary();
@@ -449,7 +469,7 @@ mod tests {
             (0.5, 2, "0.5"),
         ];
         for (number, digits, text) in cases {
-            assert_eq!(format_decimal(number, digits), text);
+            assert_eq!(format_decimal_trimmed(number, digits), text);
         }
     }
 }

@@ -10,7 +10,7 @@ use lineside_validate::gtfs::{GtfsFeed, GtfsFile};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{CheckFinding, RawRow};
+use super::{CheckFinding, SourceRow};
 
 /// Maximum number of places of one finding.
 pub(super) const PLACES_MAX: usize = 100;
@@ -18,13 +18,13 @@ pub(super) const PLACES_MAX: usize = 100;
 pub(crate) const OUTLINE_MAX: usize = 400;
 
 /// Latitude and longitude, in degrees.
-pub type Point = [f32; 2];
+pub type LatLon = [f32; 2];
 
 /// A place that a finding is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindingPlace {
     /// The coordinates.
-    pub at: Point,
+    pub at: LatLon,
     /// A short label.
     pub label: String,
 }
@@ -32,13 +32,13 @@ pub struct FindingPlace {
 /// The content of `places.json`. It is not built as a [`Value`], which would print coordinates with the digits of an
 /// `f64`.
 #[derive(Debug, Serialize)]
-pub(super) struct PlacesJson {
-    pub(super) outline: Vec<Point>,
+pub(super) struct FindingPlacesJson {
+    pub(super) outline: Vec<LatLon>,
     /// The places of each finding, by code.
     pub(super) places: BTreeMap<String, Vec<FindingPlace>>,
     /// The rows of the first findings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) rows: Vec<RawRow>,
+    pub(super) rows: Vec<SourceRow>,
 }
 
 /// The parts of schedule codes whose findings are about places.
@@ -72,21 +72,22 @@ const NAMES: [(&str, &str); 6] = [
 ];
 
 /// Adds places to the findings of a schedule, by the stops and shapes that their samples name.
-pub(super) fn fill_places(feed: &GtfsFeed, findings: &mut [CheckFinding]) {
+pub(super) fn look_up_places_of_findings(feed: &GtfsFeed, findings: &mut [CheckFinding]) {
     for finding in findings {
         if PLACE_CODE_PARTS.iter().any(|word| finding.code.contains(word)) {
-            finding.places =
-                collect_places(&finding.samples, |sample| places_in_sample(feed, sample));
+            finding.places = collect_distinct_places(&finding.samples, |sample| {
+                places_of_schedule_sample(feed, sample)
+            });
         }
     }
 }
 
 /// Returns the places of findings by the coordinates in their samples.
-pub(crate) fn places_in_samples(samples: &[Map<String, Value>]) -> Vec<FindingPlace> {
-    collect_places(samples, sample_coordinates)
+pub(crate) fn places_from_coordinates(samples: &[Map<String, Value>]) -> Vec<FindingPlace> {
+    collect_distinct_places(samples, places_from_sample_coordinates)
 }
 
-fn collect_places(
+fn collect_distinct_places(
     samples: &[Map<String, Value>],
     find_places: impl Fn(&Map<String, Value>) -> Vec<FindingPlace>,
 ) -> Vec<FindingPlace> {
@@ -97,14 +98,16 @@ fn collect_places(
     places.take(PLACES_MAX).collect()
 }
 
-fn places_in_sample(feed: &GtfsFeed, sample: &Map<String, Value>) -> Vec<FindingPlace> {
+fn places_of_schedule_sample(feed: &GtfsFeed, sample: &Map<String, Value>) -> Vec<FindingPlace> {
     let text = |name: &str| sample.get(name).and_then(Value::as_str);
     let mut places: Vec<FindingPlace> = Vec::new();
     for id in STOPS.iter().filter_map(|name| text(name)) {
-        places
-            .extend(find_stop(feed, id).map(|at| FindingPlace { at, label: format!("stop {id}") }));
+        places.extend(
+            find_stop_coordinates(feed, id)
+                .map(|at| FindingPlace { at, label: format!("stop {id}") }),
+        );
     }
-    places.extend(sample_coordinates(sample));
+    places.extend(places_from_sample_coordinates(sample));
     if places.is_empty() {
         places.extend(text("shapeId").and_then(|id| find_shape_start(feed, id)));
     }
@@ -112,24 +115,24 @@ fn places_in_sample(feed: &GtfsFeed, sample: &Map<String, Value>) -> Vec<Finding
 }
 
 /// Returns the places whose coordinates a sample contains.
-fn sample_coordinates(sample: &Map<String, Value>) -> Vec<FindingPlace> {
+fn places_from_sample_coordinates(sample: &Map<String, Value>) -> Vec<FindingPlace> {
     let number = |name: &str| sample.get(name).and_then(Value::as_f64);
     let mut places: Vec<FindingPlace> = Vec::new();
     for pair in POINTS.iter().filter_map(|name| sample.get(*name)?.as_array()) {
         let at = (pair.first().and_then(Value::as_f64), pair.get(1).and_then(Value::as_f64));
         let shape = sample.get("shapeId").and_then(Value::as_str);
         let label = shape.map_or_else(|| "shape".to_owned(), |id| format!("shape {id}"));
-        places.extend(to_point(at.0, at.1).map(|at| FindingPlace { at, label }));
+        places.extend(to_valid_coordinates(at.0, at.1).map(|at| FindingPlace { at, label }));
     }
     for (lat, lon) in PAIRS {
-        let at = to_point(number(lat), number(lon));
-        places.extend(at.map(|at| FindingPlace { at, label: sample_label(sample) }));
+        let at = to_valid_coordinates(number(lat), number(lon));
+        places.extend(at.map(|at| FindingPlace { at, label: label_for_sample(sample) }));
     }
     places
 }
 
 /// Returns a short label for a sample.
-fn sample_label(sample: &Map<String, Value>) -> String {
+fn label_for_sample(sample: &Map<String, Value>) -> String {
     let named = NAMES.iter().find_map(|(field, kind)| Some((kind, sample.get(*field)?)));
     let file = sample.get("filename").and_then(Value::as_str).map(|file| format!("{file} "));
     match named {
@@ -140,12 +143,15 @@ fn sample_label(sample: &Map<String, Value>) -> String {
 }
 
 /// Returns the coordinates of a stop.
-fn find_stop(feed: &GtfsFeed, id: &str) -> Option<Point> {
+fn find_stop_coordinates(feed: &GtfsFeed, id: &str) -> Option<LatLon> {
     let stops = feed.table(GtfsFile::Stops);
     let ids = stops.text_column("stop_id");
     let code = ids.find_text_code(id)?;
     let row = stops.row_numbers().find(|row| ids.text_code_of_row(*row) == Some(code))?;
-    to_point(stops.float_column("stop_lat").get(row), stops.float_column("stop_lon").get(row))
+    to_valid_coordinates(
+        stops.float_column("stop_lat").get(row),
+        stops.float_column("stop_lon").get(row),
+    )
 }
 
 /// Returns the first point of a shape in the file.
@@ -154,30 +160,30 @@ fn find_shape_start(feed: &GtfsFeed, id: &str) -> Option<FindingPlace> {
     let ids = shapes.text_column("shape_id");
     let code = ids.find_text_code(id)?;
     let row = shapes.row_numbers().find(|row| ids.text_code_of_row(*row) == Some(code))?;
-    let at = to_point(
+    let at = to_valid_coordinates(
         shapes.float_column("shape_pt_lat").get(row),
         shapes.float_column("shape_pt_lon").get(row),
     )?;
     Some(FindingPlace { at, label: format!("shape {id}") })
 }
 
-fn to_point(lat: Option<f64>, lon: Option<f64>) -> Option<Point> {
+fn to_valid_coordinates(lat: Option<f64>, lon: Option<f64>) -> Option<LatLon> {
     let (lat, lon) = (lat?, lon?);
     let is_valid = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lon);
     is_valid.then_some([lat as f32, lon as f32])
 }
 
 /// Returns some of the stops, spread evenly over the file, to draw on a map.
-pub(super) fn stop_outline(feed: &GtfsFeed) -> Vec<Point> {
+pub(super) fn sample_stop_coordinates(feed: &GtfsFeed) -> Vec<LatLon> {
     let stops = feed.table(GtfsFile::Stops);
     let (lat, lon) = (stops.float_column("stop_lat"), stops.float_column("stop_lon"));
-    thin_outline(stops.row_numbers().map(|row| (lat.get(row), lon.get(row))))
+    sample_points_evenly(stops.row_numbers().map(|row| (lat.get(row), lon.get(row))))
 }
 
 /// Returns at most [`OUTLINE_MAX`] of the points, spread evenly over their order, to draw on a map.
-pub fn thin_outline(all: impl Iterator<Item = (Option<f64>, Option<f64>)>) -> Vec<Point> {
+pub fn sample_points_evenly(all: impl Iterator<Item = (Option<f64>, Option<f64>)>) -> Vec<LatLon> {
     let (mut points, mut step) = (Vec::new(), 1);
-    for (at, point) in all.filter_map(|(lat, lon)| to_point(lat, lon)).enumerate() {
+    for (at, point) in all.filter_map(|(lat, lon)| to_valid_coordinates(lat, lon)).enumerate() {
         if points.len() == OUTLINE_MAX {
             // The total is unknown in advance, so every second point is dropped.
             let mut is_kept = false;
@@ -195,11 +201,15 @@ pub fn thin_outline(all: impl Iterator<Item = (Option<f64>, Option<f64>)>) -> Ve
 }
 
 /// Returns the places of a finding: those that were looked up, else those with coordinates in its samples.
-pub(crate) fn known_places<'a>(
+pub(crate) fn places_of_finding<'a>(
     places: &'a [FindingPlace],
     samples: &[Map<String, Value>],
 ) -> Cow<'a, [FindingPlace]> {
-    if places.is_empty() { Cow::Owned(places_in_samples(samples)) } else { Cow::Borrowed(places) }
+    if places.is_empty() {
+        Cow::Owned(places_from_coordinates(samples))
+    } else {
+        Cow::Borrowed(places)
+    }
 }
 
 #[cfg(test)]
@@ -208,8 +218,8 @@ mod tests {
 
     use super::*;
 
-    fn labels(sample: &Value) -> Vec<(String, Point)> {
-        let places = places_in_samples(&[sample.as_object().unwrap().clone()]);
+    fn labels(sample: &Value) -> Vec<(String, LatLon)> {
+        let places = places_from_coordinates(&[sample.as_object().unwrap().clone()]);
         places.into_iter().map(|place| (place.label, place.at)).collect()
     }
 
@@ -256,7 +266,7 @@ mod tests {
     fn coordinates_are_written_without_insignificant_digits() {
         let place = FindingPlace { at: [59.9, -0.1], label: "a".to_owned() };
         let places = [("x".to_owned(), vec![place])].into();
-        let written = serde_json::to_string(&PlacesJson {
+        let written = serde_json::to_string(&FindingPlacesJson {
             outline: vec![[10.7, 48.137_154]],
             places,
             rows: Vec::new(),
@@ -271,8 +281,9 @@ mod tests {
     fn places_and_outlines_are_bounded() {
         let sample = |at: usize| json!({"id": format!("{at}"), "lat": 1.5, "lon": 2.5});
         let samples: Vec<_> = (0..300).map(|at| sample(at).as_object().unwrap().clone()).collect();
-        assert_eq!(places_in_samples(&samples).len(), PLACES_MAX);
-        let outline = thin_outline((0..5_000).map(|at| (Some(f64::from(at) / 100.0), Some(2.0))));
+        assert_eq!(places_from_coordinates(&samples).len(), PLACES_MAX);
+        let outline =
+            sample_points_evenly((0..5_000).map(|at| (Some(f64::from(at) / 100.0), Some(2.0))));
         assert!(outline.len() <= OUTLINE_MAX && outline.len() > OUTLINE_MAX / 2);
         let steps: Vec<f32> = outline.windows(2).map(|pair| pair[1][0] - pair[0][0]).collect();
         assert!(steps.iter().all(|step| (step - steps[0]).abs() < 0.01), "{steps:?}");

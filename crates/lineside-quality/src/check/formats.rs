@@ -10,11 +10,11 @@ use super::gtfs_check::check_gtfs;
 use super::gtfs_rt_check::check_gtfs_rt;
 use super::netex_check::check_netex;
 use super::siri_check::check_siri;
-use super::{CheckPlan, CheckProgress, CheckReport};
+use super::{CheckPlan, CheckReadProgress, CheckReport};
 
 /// Checks an input of a format. The last argument returns the duration of the check in seconds.
 type CheckFunction =
-    fn(&Bytes, CheckPlan, &CheckProgress, &dyn Fn() -> f64) -> Result<CheckReport, String>;
+    fn(&Bytes, CheckPlan, &CheckReadProgress, &dyn Fn() -> f64) -> Result<CheckReport, String>;
 
 /// The rules and the check of a format.
 pub(super) struct FormatChecks {
@@ -41,7 +41,7 @@ pub(super) fn find_checks(format: Option<Format>) -> FormatChecks {
             check: check_netex,
         },
         Some(Format::Gbfs) => {
-            FormatChecks { kinds: || gbfs::notice_kinds().collect(), check: check_gbfs }
+            FormatChecks { kinds: || gbfs::gbfs_notice_kinds().collect(), check: check_gbfs }
         }
         // A GBFS file has no signature that distinguishes it from other JSON.
         Some(Format::Raw) | None => FormatChecks { kinds: Vec::new, check: check_gbfs },

@@ -8,16 +8,16 @@ use lineside_validate::report::{self, FeedSummary, ValidationRunFacts};
 use lineside_validate::rules::gtfs::{self, IncompleteFile};
 use lineside_validate::{Notices, ValidationContext};
 
-use super::progress::ProgressSource;
+use super::progress::ProgressFileSource;
 use super::{
-    CheckPlan, CheckProgress, CheckReport, STOPPED, check_schedule_memory, finding_places,
-    findings_from, raw_rows, unsupported_input,
+    CheckPlan, CheckReadProgress, CheckReport, STOPPED, check_schedule_memory, finding_places,
+    raw_rows, to_check_findings, unsupported_input,
 };
 
 pub(super) fn check_gtfs(
     body: &Bytes,
     plan: CheckPlan,
-    progress: &CheckProgress,
+    progress: &CheckReadProgress,
     elapsed: &dyn Fn() -> f64,
 ) -> Result<CheckReport, String> {
     check_schedule_memory(body, &plan)?;
@@ -28,11 +28,11 @@ pub(super) fn check_gtfs(
         && !listed.iter().any(|(name, _)| GtfsFile::from_name(name).is_some())
     {
         let names = listed.iter().map(|(name, _)| name.as_str());
-        unsupported_input::describe_nested_zips(names).map_or(Ok(()), Err)?;
+        unsupported_input::describe_zip_of_zips(names).map_or(Ok(()), Err)?;
     }
-    progress.expect_bytes(listed.iter().map(|(_, size)| size).sum());
+    progress.set_total_bytes(listed.iter().map(|(_, size)| size).sum());
     let files = source.clone();
-    let source = ProgressSource::new(source, progress);
+    let source = ProgressFileSource::new(source, progress);
     let context =
         ValidationContext { today: plan.today, country: plan.country, threads: plan.threads };
     let mut notices = Notices::new(plan.samples);
@@ -43,12 +43,12 @@ pub(super) fn check_gtfs(
         &mut notices,
     );
     let (feed, errors) = inspection.map_err(|error| error.to_string())?.ok_or(STOPPED)?;
-    let mut checked = CheckReport::new(Format::Gtfs, plan, findings_from(&notices));
+    let mut checked = CheckReport::new(Format::Gtfs, plan, to_check_findings(&notices));
     if checked.plan.has_places {
-        checked.outline = finding_places::stop_outline(&feed);
-        finding_places::fill_places(&feed, &mut checked.findings);
+        checked.outline = finding_places::sample_stop_coordinates(&feed);
+        finding_places::look_up_places_of_findings(&feed, &mut checked.findings);
         let files = CancellableFileSource::new(&files, progress.cancel_token());
-        checked.rows = raw_rows::read_raw_rows(&files, &checked.findings);
+        checked.rows = raw_rows::read_rows_of_findings(&files, &checked.findings);
     }
     checked.seconds = elapsed();
     let run = ValidationRunFacts {

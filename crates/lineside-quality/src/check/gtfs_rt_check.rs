@@ -11,8 +11,8 @@ use lineside_validate::rules::{self, ValidatorFault};
 use super::decoded_check::{DecodedFormat, DecodedInput, InspectionResult, check_decoded};
 use super::plan_schedule::{add_stop_outline, read_timetable};
 use super::{
-    CheckFinding, CheckPlan, CheckProgress, CheckReport, Point, RawRow, codes_with_samples,
-    entity_rows, thin_outline,
+    CheckFinding, CheckPlan, CheckReadProgress, CheckReport, LatLon, SourceRow, codes_with_samples,
+    gtfs_rt_rows_of_findings, sample_points_evenly,
 };
 
 /// The parts of a check that only GTFS-Realtime has.
@@ -27,7 +27,7 @@ static GTFS_RT: DecodedFormat = DecodedFormat {
 pub(super) fn check_gtfs_rt(
     body: &Bytes,
     plan: CheckPlan,
-    progress: &CheckProgress,
+    progress: &CheckReadProgress,
     elapsed: &dyn Fn() -> f64,
 ) -> Result<CheckReport, String> {
     check_decoded(&GTFS_RT, body, plan, progress, elapsed)
@@ -49,7 +49,7 @@ fn inspect_message(
     ];
     let vehicle_coordinates = message.entity.iter().filter_map(|entity| entity.vehicle.as_ref());
     let vehicle_coordinates = vehicle_coordinates.filter_map(|vehicle| vehicle.position.as_ref());
-    let outline = thin_outline(
+    let outline = sample_points_evenly(
         vehicle_coordinates.map(|it| (Some(f64::from(it.latitude)), Some(f64::from(it.longitude)))),
     );
     Ok(InspectionResult { problems, counts, outline, ..InspectionResult::default() })
@@ -60,7 +60,7 @@ fn inspect_message(
 fn check_with_references(
     input: &DecodedInput<'_>,
     notices: &mut Notices,
-    outline: &mut Vec<Point>,
+    outline: &mut Vec<LatLon>,
 ) -> Result<Vec<ValidatorFault>, String> {
     let DecodedInput { body, plan, context, stop, .. } = *input;
     let timetable = read_timetable(plan, context, stop)?;
@@ -77,9 +77,9 @@ fn check_with_references(
     Ok(errors)
 }
 
-fn find_entities(input: &DecodedInput<'_>, found: &[CheckFinding]) -> Vec<RawRow> {
+fn find_entities(input: &DecodedInput<'_>, found: &[CheckFinding]) -> Vec<SourceRow> {
     match decode_message(input.body) {
-        Ok((message, _)) => entity_rows(&message, codes_with_samples(found)),
+        Ok((message, _)) => gtfs_rt_rows_of_findings(&message, codes_with_samples(found)),
         Err(_) => Vec::new(),
     }
 }

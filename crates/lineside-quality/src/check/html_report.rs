@@ -7,8 +7,8 @@ use lineside_validate::Severity;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{
-    CheckReport, RawRow, UNREAD, describe_unread_file, find_remedy, format_grouped, place_map,
-    render_findings_table, text_report,
+    CheckReport, SourceRow, UNREAD, describe_unread_file, find_cause_and_fix,
+    format_with_thin_spaces, place_map, render_findings_table, text_report,
 };
 
 /// Number of findings of one kind on the page.
@@ -48,10 +48,10 @@ pub(super) fn render_html(checked: &CheckReport) -> String {
             body { main {
                 h1 { (plan.input) }
                 p {
-                    (checked.format.display_name()) ", checked " (render_moment(&plan.at)) " by Lineside " (env!("CARGO_PKG_VERSION"))
-                    ", as of " (format_day(&plan.today.to_string())) "."
+                    (checked.format.display_name()) ", checked " (render_timestamp(&plan.at)) " by Lineside " (env!("CARGO_PKG_VERSION"))
+                    ", as of " (format_date_for_people(&plan.today.to_string())) "."
                 }
-                p { strong { (text_report::summarize_findings(checked)) } }
+                p { strong { (text_report::summarize_findings_and_ignored(checked)) } }
                 p { (text_report::describe_counts(checked).join(", ")) }
                 @if !checked.unread.is_empty() {
                     p { (UNREAD) }
@@ -59,7 +59,7 @@ pub(super) fn render_html(checked: &CheckReport) -> String {
                 }
                 (render_findings(checked))
                 @for error in &checked.errors {
-                    p { (text_report::describe_fault(error)) }
+                    p { (text_report::describe_rule_failure(error)) }
                 }
             } }
         }
@@ -68,7 +68,7 @@ pub(super) fn render_html(checked: &CheckReport) -> String {
 }
 
 /// Renders a paragraph of a rule's page: text in backticks is code.
-pub fn render_prose(text: &str) -> Markup {
+pub fn render_text_with_code(text: &str) -> Markup {
     html! {
         @for (at, piece) in text.split('`').enumerate() {
             @if at % 2 == 1 { code { (piece) } } @else { (piece) }
@@ -77,14 +77,14 @@ pub fn render_prose(text: &str) -> Markup {
 }
 
 /// Renders an RFC 3339 time for people and machines; other text stays as it is.
-fn render_moment(at: &str) -> Markup {
+fn render_timestamp(at: &str) -> Markup {
     let shown =
         at.parse::<Timestamp>().map(|at| at.strftime("%-d %b %Y, %H:%M:%S UTC").to_string());
     html! { time datetime=(at) { (shown.unwrap_or_else(|_| at.to_owned())) } }
 }
 
 /// Formats a day such as `2026-06-15` for people; other text stays as it is.
-pub fn format_day(day: &str) -> String {
+pub fn format_date_for_people(day: &str) -> String {
     day.parse::<Date>().map_or_else(|_| day.to_owned(), |day| day.strftime("%-d %b %Y").to_string())
 }
 
@@ -94,21 +94,21 @@ fn render_findings(checked: &CheckReport) -> Markup {
         @for finding in &checked.findings {
             @let name = finding.severity.severity_report_name().to_lowercase();
             details open[finding.severity == Severity::Error] {
-                summary { strong class=(name) { (finding.severity.severity_report_name()) } " " (finding.finding_title()) }
-                p { (render_prose(finding.summary)) }
-                @if let Some(remedy) = find_remedy(&finding.code, finding.summary) { p { strong { "How to fix: " } (render_prose(remedy)) } }
+                summary { strong class=(name) { (finding.severity.severity_report_name()) } " " (finding.code_with_count()) }
+                p { (render_text_with_code(finding.summary)) }
+                @if let Some(remedy) = find_cause_and_fix(&finding.code, finding.summary) { p { strong { "How to fix: " } (render_text_with_code(remedy)) } }
                 (place_map::render_place_map(&finding.places, &finding.samples, &checked.outline))
                 (render_samples(finding))
-                @for row in checked.rows.iter().filter(|row| row.code == finding.code) { (render_raw_row(row)) }
+                @for row in checked.rows.iter().filter(|row| row.code == finding.code) { (render_source_row(row)) }
             }
         }
     }
 }
 
 /// Renders a row or record as it is in the data.
-fn render_raw_row(row: &RawRow) -> Markup {
+fn render_source_row(row: &SourceRow) -> Markup {
     html! {
-        p { (row.file) @if row.line > 0 { ", line " (format_grouped(row.line)) } }
+        p { (row.file) @if row.line > 0 { ", line " (format_with_thin_spaces(row.line)) } }
         pre { @if !row.header.is_empty() { (row.header) "\n" } (row.text) }
     }
 }
@@ -121,8 +121,8 @@ fn render_samples(finding: &super::CheckFinding) -> Markup {
         (render_findings_table(&finding.code, finding.summary, shown, &TimeZone::UTC))
         @if more > 0 && !shown.is_empty() {
             p {
-                (format_grouped(more)) " more are not shown here."
-                @if n_samples > FINDINGS_SHOWN_MAX { " The first " (format_grouped(n_samples as u64)) " are in " code { "report.json" } ", which " code { "--output" } " and " code { "--format json" } " write." }
+                (format_with_thin_spaces(more)) " more are not shown here."
+                @if n_samples > FINDINGS_SHOWN_MAX { " The first " (format_with_thin_spaces(n_samples as u64)) " are in " code { "report.json" } ", which " code { "--output" } " and " code { "--format json" } " write." }
             }
         }
     }
@@ -134,11 +134,14 @@ mod tests {
 
     #[test]
     fn times_and_dates_are_shown_in_readable_form() {
-        let moment = render_moment("2026-11-22T23:08:41.233Z").into_string();
+        let moment = render_timestamp("2026-11-22T23:08:41.233Z").into_string();
         assert!(moment.ends_with(">22 Nov 2026, 23:08:41 UTC</time>"), "{moment}");
-        assert_eq!(format_day("2026-06-05"), "5 Jun 2026");
+        assert_eq!(format_date_for_people("2026-06-05"), "5 Jun 2026");
         assert_eq!(
-            (render_moment("then").into_string().contains(">then<"), format_day("soon")),
+            (
+                render_timestamp("then").into_string().contains(">then<"),
+                format_date_for_people("soon")
+            ),
             (true, "soon".to_owned())
         );
     }
@@ -146,7 +149,7 @@ mod tests {
     #[test]
     fn text_in_backticks_is_rendered_as_code() {
         assert_eq!(
-            render_prose("See `a.txt` <b>").into_string(),
+            render_text_with_code("See `a.txt` <b>").into_string(),
             "See <code>a.txt</code> &lt;b&gt;"
         );
     }

@@ -10,7 +10,7 @@ use lineside_validate::gtfs::{
 };
 use lineside_validate::rules::netex as of_xml;
 
-use super::progress::CancellableFiles;
+use super::progress::CancellableFileSet;
 
 /// Bytes of memory per byte of a zipped file that is neither GTFS nor XML.
 const MEMORY_PER_OTHER_BYTE: u64 = 2;
@@ -44,7 +44,7 @@ pub fn estimate_until_cancelled(
         let sizes = names.iter().map(|name| files.file_size_hint(name).unwrap_or(0));
         sizes.fold(0, u64::saturating_add).saturating_mul(of_xml::MEMORY_PER_BYTE_MAX)
     });
-    let sources = zip_sources(bytes);
+    let sources = open_gtfs_zip_sources(bytes);
     let files = || {
         sources
             .iter()
@@ -59,7 +59,7 @@ pub fn estimate_until_cancelled(
         return Ok(at_most);
     }
     let mut sum = match &mut publication {
-        Some(files) => of_xml::estimate_max_memory(&mut CancellableFiles::new(files, stop))?,
+        Some(files) => of_xml::estimate_max_memory(&mut CancellableFileSet::new(files, stop))?,
         None => 0,
     };
     for (source, (name, size)) in files() {
@@ -73,7 +73,7 @@ pub fn estimate_until_cancelled(
 }
 
 /// Returns the GTFS sources of a zip; none for other bytes.
-fn zip_sources(bytes: &[u8]) -> Vec<ZipFileSource<'_>> {
+fn open_gtfs_zip_sources(bytes: &[u8]) -> Vec<ZipFileSource<'_>> {
     let source = ZipFileSource::new(bytes, &DatasetLimits::default()).ok();
     // For real-time messages, a schedule in a folder of the zip is read too.
     let nested = || ZipFileSource::open_with_any_folder(bytes, &DatasetLimits::default()).ok();
@@ -83,14 +83,14 @@ fn zip_sources(bytes: &[u8]) -> Vec<ZipFileSource<'_>> {
 
 /// Returns the limits of reading a publication in `allowed` bytes of memory. The estimate covers its records; the sets
 /// of days, which may span any number of years, are counted as they are built.
-pub fn netex_limits(allowed: u64) -> netex::PublicationLimits {
+pub fn netex_limits_for_memory(allowed: u64) -> netex::PublicationLimits {
     let mut limits = netex::PublicationLimits::default();
     limits.record_bytes = limits.record_bytes.min(usize::try_from(allowed).unwrap_or(usize::MAX));
     limits
 }
 
 /// Describes an estimate above the limit; `None` if it is within. `by` names the setting of the limit.
-pub fn describe_memory_excess(needed: u64, allowed: u64, setting: &str) -> Option<String> {
+pub fn describe_if_over_memory_limit(needed: u64, allowed: u64, setting: &str) -> Option<String> {
     let needs = format_size(needed.div_ceil(1 << 20).saturating_mul(1 << 20));
     let allowed_text = format_size(allowed);
     (needed > allowed).then(|| {
@@ -172,8 +172,8 @@ mod tests {
 
     #[test]
     fn exceeded_memory_is_described_with_the_option_that_limits_it() {
-        assert_eq!(describe_memory_excess(1 << 20, 1 << 20, "--memory"), None);
-        let message = describe_memory_excess((1 << 20) + 1, 1 << 20, "--memory").unwrap();
+        assert_eq!(describe_if_over_memory_limit(1 << 20, 1 << 20, "--memory"), None);
+        let message = describe_if_over_memory_limit((1 << 20) + 1, 1 << 20, "--memory").unwrap();
         assert_eq!(message, "it would take about 2MiB of memory, and --memory allows 1MiB");
     }
 

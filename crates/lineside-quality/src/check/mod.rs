@@ -34,7 +34,7 @@ mod json_memory;
 use bytes::Bytes;
 use jiff::civil::Date;
 use lineside_formats::{Format, sniff_format};
-use lineside_model::SiriIds;
+use lineside_model::SiriIdMapping;
 use lineside_validate::report::{self, FeedSummary};
 use lineside_validate::rules::ValidatorFault;
 use lineside_validate::rules::gtfs::IncompleteFile;
@@ -42,19 +42,23 @@ use lineside_validate::{Notices, Severity};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-pub use codes::{UNREADABLE_FILE, all_rules, decoder_codes, ensure_known_codes, find_remedy};
-pub use contents::describe_contents;
-pub use finding_fields::{format_grouped, render_findings_table};
-pub use finding_places::{FindingPlace, Point, thin_outline};
-pub use html_report::{format_day, render_prose};
+pub use codes::{
+    UNREADABLE_FILE, ensure_known_codes, find_cause_and_fix, list_decoder_codes,
+    notice_kinds_of_all_formats,
+};
+pub use contents::describe_record_counts;
+pub use finding_fields::{format_with_thin_spaces, render_findings_table};
+pub use finding_places::{FindingPlace, LatLon, sample_points_evenly};
+pub use html_report::{format_date_for_people, render_text_with_code};
 pub use json_memory::estimate_json_memory;
 pub use memory_estimate::{
-    describe_memory_excess, estimate_memory, estimate_until_cancelled, netex_limits,
+    describe_if_over_memory_limit, estimate_memory, estimate_until_cancelled,
+    netex_limits_for_memory,
 };
-pub use parse_report::ParsedReport;
-pub use progress::CheckProgress;
-pub use raw_rows::RawRow;
-pub use record_rows::{entity_rows, gbfs_rows};
+pub use parse_report::ParsedReportJson;
+pub use progress::CheckReadProgress;
+pub use raw_rows::SourceRow;
+pub use record_rows::{gbfs_rows_of_findings, gtfs_rt_rows_of_findings};
 pub use sample::sample_report;
 pub use text_report::escape_control_chars;
 pub use unread_files::{UNREAD, UNREAD_FILE, describe_unread_file};
@@ -76,7 +80,7 @@ pub struct CheckPlan {
     /// The previous message of the same feed.
     pub previous: Option<Bytes>,
     /// The mapping of SIRI ids to those of the schedule.
-    pub ids: SiriIds,
+    pub ids: SiriIdMapping,
     /// The country of telephone numbers (ISO 3166).
     pub country: Option<[u8; 2]>,
     /// Number of worker threads.
@@ -92,18 +96,18 @@ pub struct CheckPlan {
     /// Memory limit in bytes, and the name of its setting for messages; `None` if memory is not estimated.
     pub memory: Option<(u64, &'static str)>,
     /// The files of a GBFS system, if the input may be one.
-    pub files: CheckSystemFiles,
+    pub files: GbfsSystemCheckFiles,
 }
 
 /// The files of a GBFS system.
 #[derive(Clone, Debug, Default)]
-pub struct CheckSystemFiles {
+pub struct GbfsSystemCheckFiles {
     /// The files with their names, without `.json`.
     pub read: Vec<(String, Bytes)>,
     /// The names of listed files that could not be read, each with the reason; a further language precedes its names.
     pub unread: Vec<(String, String)>,
     /// The files of each further language.
-    pub others: Vec<LanguageFiles>,
+    pub others: Vec<GbfsLanguageFiles>,
     /// The files of an earlier state of the system.
     pub earlier: Vec<(String, Bytes)>,
     /// True if these are all files of the system.
@@ -112,7 +116,7 @@ pub struct CheckSystemFiles {
 
 /// The files of a GBFS system in a further language.
 #[derive(Clone, Debug, Default)]
-pub struct LanguageFiles {
+pub struct GbfsLanguageFiles {
     pub language: String,
     /// The files with their names.
     pub read: Vec<(String, Bytes)>,
@@ -154,9 +158,9 @@ pub struct CheckReport {
     /// The summary of the reference validator's report; only of a schedule.
     summary: Option<FeedSummary>,
     /// The coordinates of some stops or vehicles, to draw on maps; only if places are enabled.
-    pub outline: Vec<Point>,
+    pub outline: Vec<LatLon>,
     /// The rows and records of the first findings; only if places are enabled.
-    pub rows: Vec<RawRow>,
+    pub rows: Vec<SourceRow>,
     pub seconds: f64,
 }
 
@@ -180,7 +184,7 @@ impl CheckReport {
     }
 
     /// Returns the report as the reference validator's `report.json`.
-    pub fn to_json(&self) -> Value {
+    pub fn to_report_json(&self) -> Value {
         let mut findings: Vec<&CheckFinding> = self.findings.iter().collect();
         findings.sort_by(|a, b| a.code.cmp(&b.code));
         let notices = findings.into_iter().map(|finding| {
@@ -212,7 +216,7 @@ impl CheckReport {
     }
 
     /// Returns the internal errors as the reference validator's `system_errors.json`.
-    pub fn system_errors(&self) -> Value {
+    pub fn system_errors_json(&self) -> Value {
         report::system_errors_as_json(&self.errors)
     }
 
@@ -220,10 +224,10 @@ impl CheckReport {
     /// digits.
     pub fn places_json(&self) -> impl Serialize {
         let find_places = |finding: &CheckFinding| {
-            finding_places::known_places(&finding.places, &finding.samples).into_owned()
+            finding_places::places_of_finding(&finding.places, &finding.samples).into_owned()
         };
         let all = self.findings.iter().map(|finding| (finding.code.clone(), find_places(finding)));
-        finding_places::PlacesJson {
+        finding_places::FindingPlacesJson {
             outline: self.outline.clone(),
             places: all.filter(|(_, it)| !it.is_empty()).collect(),
             rows: self.rows.clone(),
@@ -231,22 +235,22 @@ impl CheckReport {
     }
 
     /// Returns the files that the rules saw only in part, as JSON.
-    pub fn unread_json(&self) -> Value {
+    pub fn incomplete_files_json(&self) -> Value {
         json!(self.unread)
     }
 
     /// Describes the ignored codes and unread data, as lines for a terminal.
-    pub fn describe_omissions(&self) -> Option<String> {
-        text_report::describe_omissions(self)
+    pub fn describe_ignored_and_unread(&self) -> Option<String> {
+        text_report::describe_ignored_and_unread(self)
     }
 
     /// Renders the report as lines for a terminal.
-    pub fn render_text(&self, in_colors: bool) -> String {
+    pub fn render_as_text(&self, in_colors: bool) -> String {
         text_report::render_text(self, in_colors)
     }
 
     /// Renders the report as a page that needs no other file.
-    pub fn render_html(&self) -> String {
+    pub fn render_as_html(&self) -> String {
         html_report::render_html(self)
     }
 
@@ -295,7 +299,7 @@ fn count_findings(findings: &[CheckFinding], severity: Severity) -> u64 {
 pub fn check_input(
     body: &Bytes,
     plan: CheckPlan,
-    progress: &CheckProgress,
+    progress: &CheckReadProgress,
     elapsed: &dyn Fn() -> f64,
 ) -> Result<CheckReport, String> {
     let format = sniff_format(body);
@@ -308,7 +312,7 @@ pub fn check_input(
     (formats::find_checks(format).check)(body, plan, progress, elapsed)
 }
 
-fn findings_from(notices: &Notices) -> Vec<CheckFinding> {
+fn to_check_findings(notices: &Notices) -> Vec<CheckFinding> {
     let findings = notices.iter().map(|found| CheckFinding {
         code: found.kind.code.to_owned(),
         severity: found.kind.severity,
@@ -324,7 +328,7 @@ fn findings_from(notices: &Notices) -> Vec<CheckFinding> {
 fn check_schedule_memory(zip: &Bytes, plan: &CheckPlan) -> Result<(), String> {
     let Some((allowed, setting)) = plan.memory else { return Ok(()) };
     let needed = estimate_memory(zip, allowed).map_err(|error| error.to_string())?;
-    describe_memory_excess(needed, allowed, setting).map_or(Ok(()), Err)
+    describe_if_over_memory_limit(needed, allowed, setting).map_or(Ok(()), Err)
 }
 
 #[cfg(test)]
@@ -338,7 +342,7 @@ impl CheckPlan {
             now: 0,
             schedule: None,
             previous: None,
-            ids: SiriIds::Same,
+            ids: SiriIdMapping::Same,
             country: None,
             threads: 1,
             ignored: Vec::new(),
@@ -346,7 +350,7 @@ impl CheckPlan {
             samples: 1,
             has_places: false,
             memory: None,
-            files: CheckSystemFiles::default(),
+            files: GbfsSystemCheckFiles::default(),
         }
     }
 }
@@ -365,7 +369,7 @@ mod tests {
             "{\"last_updated\":0,\"ttl\":1,\"version\":\"2.3\",\"data\":{\"stations\":[{}]}}";
         let inputs = [(Format::Netex, netex), (Format::Siri, siri), (Format::Gbfs, gbfs)];
         for (format, text) in inputs {
-            let (body, progress) = (Bytes::from(text), CheckProgress::default());
+            let (body, progress) = (Bytes::from(text), CheckReadProgress::default());
             let check = || check_input(&body, CheckPlan::for_tests(), &progress, &|| 0.5);
             let inspection = check().unwrap();
             assert_eq!(inspection.summary_json()["validationTimeSeconds"], 0.5);

@@ -12,11 +12,11 @@ use serde_json::json;
 use super::decoded_check::{
     DecodedFormat, DecodedInput, FILENAME, InspectionResult, check_decoded,
 };
-use super::progress::{CancellableFiles, cancelled_error};
-use super::record_rows::netex_rows;
+use super::progress::{CancellableFileSet, cancelled_error};
+use super::record_rows::netex_rows_of_findings;
 use super::{
-    CheckFinding, CheckPlan, CheckProgress, CheckReport, RawRow, check_schedule_memory, codes,
-    codes_with_samples,
+    CheckFinding, CheckPlan, CheckReadProgress, CheckReport, SourceRow, check_schedule_memory,
+    codes, codes_with_samples,
 };
 
 /// The parts of a check that only NeTEx has.
@@ -37,7 +37,7 @@ const SINGLE: &str = "publication.xml";
 pub(super) fn check_netex(
     body: &Bytes,
     plan: CheckPlan,
-    progress: &CheckProgress,
+    progress: &CheckReadProgress,
     elapsed: &dyn Fn() -> f64,
 ) -> Result<CheckReport, String> {
     check_schedule_memory(body, &plan)?;
@@ -79,10 +79,10 @@ fn inspect_publication(
     notices: &mut Notices,
 ) -> Result<InspectionResult, Error> {
     let DecodedInput { body, context, stop, allowed, .. } = *input;
-    let limits = super::netex_limits(allowed);
+    let limits = super::netex_limits_for_memory(allowed);
     let mut files = netex::PublicationSource::new(body, &limits.files)?;
     let may_continue = || !stop.is_cancelled();
-    let mut files = CancellableFiles::new(&mut files, stop);
+    let mut files = CancellableFileSet::new(&mut files, stop);
     let read = netex::decode_readable_files(&mut files, &limits, &may_continue)?;
     let netex::PartialPublication { publication, mut problems, refused } = read;
     let counts = vec![("journeys", publication.record_counts().service_journeys as u64)];
@@ -93,8 +93,8 @@ fn inspect_publication(
     }
     drop(publication);
     let mut files = netex::PublicationSource::new(body, &limits.files)?;
-    let mut files = CancellableFiles::new(&mut files, stop);
-    files.exclude_files(refused.iter().filter_map(Error::file_name));
+    let mut files = CancellableFileSet::new(&mut files, stop);
+    files.hide_files(refused.iter().filter_map(Error::file_name));
     refused.iter().for_each(|refusal| problems.push(unreadable_file(refusal)));
     let extent = if refused.is_empty() {
         WholeOrPartialPublication::Whole
@@ -114,12 +114,12 @@ fn unreadable_file(refusal: &Error) -> Problem {
     Problem::new(file, codes::UNREADABLE_FILE, reason.unwrap_or(&message))
 }
 
-fn find_elements(input: &DecodedInput<'_>, found: &[CheckFinding]) -> Vec<RawRow> {
-    let limits = super::netex_limits(input.allowed);
+fn find_elements(input: &DecodedInput<'_>, found: &[CheckFinding]) -> Vec<SourceRow> {
+    let limits = super::netex_limits_for_memory(input.allowed);
     match netex::PublicationSource::new(input.body, &limits.files) {
         Ok(mut files) => {
-            let mut files = CancellableFiles::new(&mut files, input.stop);
-            netex_rows(&mut files, codes_with_samples(found))
+            let mut files = CancellableFileSet::new(&mut files, input.stop);
+            netex_rows_of_findings(&mut files, codes_with_samples(found))
         }
         Err(_) => Vec::new(),
     }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::finding_places::{OUTLINE_MAX, PLACES_MAX};
 use super::json_memory::estimate_json_memory;
-use super::{CheckFinding, FindingPlace, Point, RawRow, codes, formats};
+use super::{CheckFinding, FindingPlace, LatLon, SourceRow, codes, formats};
 
 /// Maximum number of kinds of findings that are parsed; the reference validator has about 180.
 const KINDS_MAX: usize = 1_000;
@@ -27,7 +27,7 @@ const SAMPLES_MEMORY_MAX: u64 = 64 << 20;
 
 /// The content of a parsed report.
 #[derive(Debug)]
-pub struct ParsedReport {
+pub struct ParsedReportJson {
     /// The name of the input.
     pub input: String,
     /// Time of the validation, as RFC 3339.
@@ -45,29 +45,29 @@ pub struct ParsedReport {
     /// The number of omitted findings: kinds beyond the limit, and entries with an unknown shape.
     pub n_omitted: u64,
     /// The coordinates of some known places for a map, if the report has them.
-    pub outline: Vec<Point>,
+    pub outline: Vec<LatLon>,
     /// Internal errors of Lineside: each failed rule with its message.
     pub faults: Vec<(String, String)>,
     /// The files that the rules saw only in part.
     pub unread: Vec<IncompleteFile>,
     /// The rows of the first findings in a schedule.
-    pub rows: Vec<RawRow>,
+    pub rows: Vec<SourceRow>,
 }
 
 #[derive(Deserialize)]
-struct ReportJson<'a> {
+struct RawReportJson<'a> {
     #[serde(default, borrow)]
     summary: Option<&'a RawValue>,
     #[serde(borrow)]
     notices: BoundedList<&'a RawValue, KINDS_MAX>,
     #[serde(default)]
-    lineside: ReportExtrasJson,
+    lineside: RawReportExtras,
 }
 
 /// The summary of a report. A field that is not a string counts as missing.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ReportSummaryJson<'a> {
+struct RawReportSummary<'a> {
     #[serde(borrow)]
     gtfs_input: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -86,28 +86,28 @@ struct ReportSummaryJson<'a> {
 
 /// The fields of a report that the reference validator's lacks.
 #[derive(Default, Deserialize)]
-struct ReportExtrasJson {
+struct RawReportExtras {
     #[serde(default)]
-    faults: BoundedList<FaultJson, KINDS_MAX>,
+    faults: BoundedList<RawRuleFault, KINDS_MAX>,
     #[serde(default)]
     places: BoundedMap<BoundedList<FindingPlace, PLACES_MAX>, KINDS_MAX>,
     #[serde(default)]
-    outline: BoundedList<Point, OUTLINE_MAX>,
+    outline: BoundedList<LatLon, OUTLINE_MAX>,
     #[serde(default)]
     unread: BoundedList<IncompleteFile, KINDS_MAX>,
     #[serde(default)]
-    rows: BoundedList<RawRow, KINDS_MAX>,
+    rows: BoundedList<SourceRow, KINDS_MAX>,
 }
 
 #[derive(Deserialize)]
-struct FaultJson {
+struct RawRuleFault {
     rule: String,
     message: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct NoticeJson<'a> {
+struct RawNotice<'a> {
     code: String,
     severity: String,
     total_notices: u64,
@@ -115,12 +115,12 @@ struct NoticeJson<'a> {
     sample_notices: BoundedList<&'a RawValue, SAMPLES_MAX>,
 }
 
-impl NoticeJson<'_> {
+impl RawNotice<'_> {
     /// Parses the samples that fit into `memory_left` bytes of memory, and subtracts them from it.
     ///
     /// # Errors
     /// Returns an error if a sample is not an object.
-    fn parse_samples(
+    fn parse_samples_within_memory(
         &self,
         memory_left: &mut u64,
     ) -> Result<Vec<Map<String, Value>>, serde_json::Error> {
@@ -213,13 +213,13 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for BoundedMapVis
     }
 }
 
-impl<'a> ReportSummaryJson<'a> {
-    fn from_summary(summary: Option<&'a RawValue>) -> Self {
+impl<'a> RawReportSummary<'a> {
+    fn parse_summary(summary: Option<&'a RawValue>) -> Self {
         summary.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default()
     }
 
     /// Parses the counts of records, by name.
-    fn parse_counts(&self) -> Vec<(String, u64)> {
+    fn parse_record_counts(&self) -> Vec<(String, u64)> {
         let counts = self.counts.and_then(|it| serde_json::from_str(it.get()).ok());
         let BoundedMap::<&RawValue, COUNTS_MAX>(counts) = counts.unwrap_or_default();
         let number = |n: &RawValue| serde_json::from_str(n.get()).ok();
@@ -227,27 +227,27 @@ impl<'a> ReportSummaryJson<'a> {
     }
 }
 
-fn parse_text(value: Option<&RawValue>) -> Option<String> {
+fn parse_json_string(value: Option<&RawValue>) -> Option<String> {
     serde_json::from_str(value?.get()).ok()
 }
 
-impl ParsedReport {
+impl ParsedReportJson {
     /// Parses a report of this program or of the reference validator.
     ///
     /// # Errors
     /// Returns an error if the JSON is not a report.
     pub fn from_json(json: &[u8]) -> Result<Self, serde_json::Error> {
-        let ReportJson { summary, notices, lineside } = serde_json::from_slice(json)?;
+        let RawReportJson { summary, notices, lineside } = serde_json::from_slice(json)?;
         let BoundedMap(mut places) = lineside.places;
-        let about = ReportSummaryJson::from_summary(summary);
+        let about = RawReportSummary::parse_summary(summary);
         let format = match about.format {
-            Some(name) => parse_text(Some(name)).as_deref().and_then(Format::from_name),
+            Some(name) => parse_json_string(Some(name)).as_deref().and_then(Format::from_name),
             None => about.gtfs_input.map(|_| Format::Gtfs),
         };
-        let summaries = code_summaries(format);
+        let summaries = summaries_by_code(format);
         let mut memory_left = SAMPLES_MEMORY_MAX;
         let mut finding = |notice: &RawValue| -> Result<CheckFinding, serde_json::Error> {
-            let notice: NoticeJson<'_> = serde_json::from_str(notice.get())?;
+            let notice: RawNotice<'_> = serde_json::from_str(notice.get())?;
             Ok(CheckFinding {
                 severity: match notice.severity.as_str() {
                     "ERROR" => Severity::Error,
@@ -260,7 +260,7 @@ impl ParsedReport {
                     let rule_summary = summaries.get(notice.code.as_str()).copied();
                     rule_summary.unwrap_or_else(|| codes::decoder_code_meaning(&notice.code))
                 },
-                samples: notice.parse_samples(&mut memory_left)?,
+                samples: notice.parse_samples_within_memory(&mut memory_left)?,
                 code: notice.code,
             })
         };
@@ -276,13 +276,13 @@ impl ParsedReport {
         findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
         Ok(Self {
             format,
-            counts: about.parse_counts(),
-            input: parse_text(about.gtfs_input)
-                .or_else(|| parse_text(about.input))
+            counts: about.parse_record_counts(),
+            input: parse_json_string(about.gtfs_input)
+                .or_else(|| parse_json_string(about.input))
                 .unwrap_or_default(),
-            at: parse_text(about.validated_at).unwrap_or_default(),
-            today: parse_text(about.date_for_validation).unwrap_or_default(),
-            validator: parse_text(about.validator_version).unwrap_or_default(),
+            at: parse_json_string(about.validated_at).unwrap_or_default(),
+            today: parse_json_string(about.date_for_validation).unwrap_or_default(),
+            validator: parse_json_string(about.validator_version).unwrap_or_default(),
             findings,
             n_omitted: left_out,
             outline: lineside.outline.items,
@@ -295,7 +295,7 @@ impl ParsedReport {
 
 /// Returns the summaries of a format's codes. Formats may share a code with different meanings. A report without a
 /// format is of a schedule, as the reference validator's are.
-fn code_summaries(format: Option<Format>) -> BTreeMap<&'static str, &'static str> {
+fn summaries_by_code(format: Option<Format>) -> BTreeMap<&'static str, &'static str> {
     let kinds = (formats::find_checks(format.or(Some(Format::Gtfs))).kinds)();
     kinds.into_iter().map(|kind| (kind.code, kind.page_summary())).collect()
 }
@@ -316,7 +316,7 @@ mod tests {
                 r#"{"format": "gtfs-rt"}"#,
                 gtfs_rt::realtime_notice_kinds().collect(),
             ))
-            .chain(with_about(r#"{"format": "gbfs"}"#, gbfs::notice_kinds().collect()))
+            .chain(with_about(r#"{"format": "gbfs"}"#, gbfs::gbfs_notice_kinds().collect()))
             .chain(with_about(r#"{"format": "siri"}"#, siri::siri_notice_kinds().collect()))
             .chain(with_about(
                 r#"{"format": "netex"}"#,
@@ -337,7 +337,7 @@ mod tests {
                 r#"{{"summary": {about}, "notices": [{{"code": "{}", "severity": "ERROR", "totalNotices": 1}}]}}"#,
                 kind.code
             );
-            let read = ParsedReport::from_json(json.as_bytes()).unwrap();
+            let read = ParsedReportJson::from_json(json.as_bytes()).unwrap();
             assert_eq!(read.findings[0].summary, kind.page_summary(), "{} of {about}", kind.code);
         }
         assert!(n_unlike > 0, "the test needs two formats that share a code");
@@ -350,14 +350,15 @@ mod tests {
             {"code": "of_somebody_else", "severity": "WARNING", "totalNotices": 7},
             {"code": "foreign_key_violation", "severity": "ERROR", "totalNotices": 2, "sampleNotices": []}
         ]}"#;
-        let read = ParsedReport::from_json(json).unwrap();
+        let read = ParsedReportJson::from_json(json).unwrap();
         assert_eq!((&*read.input, &*read.at), ("a.zip", "2026-01-02T03:04:05Z"));
         let codes: Vec<&str> = read.findings.iter().map(|it| &*it.code).collect();
         assert_eq!(codes, ["foreign_key_violation", "of_somebody_else", "unknown_file"]);
         assert!(!read.findings[0].summary.is_empty() && read.findings[1].summary.is_empty());
         assert_eq!(read.findings[2].samples[0]["filename"], "x.txt");
         assert!(
-            ParsedReport::from_json(b"{}").is_err() && ParsedReport::from_json(b"<html>").is_err()
+            ParsedReportJson::from_json(b"{}").is_err()
+                && ParsedReportJson::from_json(b"<html>").is_err()
         );
         assert!(read.faults.is_empty());
     }
@@ -365,7 +366,7 @@ mod tests {
     #[test]
     fn system_errors_of_a_report_are_parsed() {
         let json = br#"{"summary": {}, "notices": [], "lineside": {"faults": [{"rule": "netex", "message": "it broke"}]}}"#;
-        let faults = ParsedReport::from_json(json).unwrap().faults;
+        let faults = ParsedReportJson::from_json(json).unwrap().faults;
         assert_eq!(faults, [("netex".to_owned(), "it broke".to_owned())]);
     }
 
@@ -373,7 +374,7 @@ mod tests {
     fn places_are_parsed_with_their_findings() {
         let json = br#"{"summary": {}, "notices": [{"code": "stop_too_far_from_shape", "severity": "WARNING", "totalNotices": 1}],
             "lineside": {"outline": [[59.5, 10.5]], "places": {"stop_too_far_from_shape": [{"at": [59.5, 10.5], "label": "stop a"}]}}}"#;
-        let read = ParsedReport::from_json(json).unwrap();
+        let read = ParsedReportJson::from_json(json).unwrap();
         assert_eq!((read.findings[0].places.len(), &*read.outline), (1, &[[59.5, 10.5]][..]));
     }
 
@@ -386,14 +387,14 @@ mod tests {
             )
         };
         let notices: Vec<String> = (0..KINDS_MAX + 7).map(notice).collect();
-        let read = ParsedReport::from_json(
+        let read = ParsedReportJson::from_json(
             format!(r#"{{"notices": [{}]}}"#, notices.join(",")).as_bytes(),
         )
         .unwrap();
         assert_eq!((read.findings.len(), read.n_omitted), (KINDS_MAX, 7));
         assert_eq!((read.findings[0].samples.len(), read.findings[0].total), (SAMPLES_MAX, 900));
-        assert!(ParsedReport::from_json(br#"{"notices": [], "summary": 3}"#).is_ok());
-        assert!(ParsedReport::from_json(br#"{"notices": {}}"#).is_err());
+        assert!(ParsedReportJson::from_json(br#"{"notices": [], "summary": 3}"#).is_ok());
+        assert!(ParsedReportJson::from_json(br#"{"notices": {}}"#).is_err());
     }
 
     #[test]
@@ -403,7 +404,7 @@ mod tests {
             {"code": "odd", "severity": "ERROR", "totalNotices": 1, "sampleNotices": [1]},
             {"code": "fine", "severity": "ERROR", "totalNotices": 2, "sampleNotices": [{"a": [1, {"b": null}]}], "more": {}}
         ]}"#;
-        let read = ParsedReport::from_json(json).unwrap();
+        let read = ParsedReportJson::from_json(json).unwrap();
         assert_eq!((read.findings.len(), read.n_omitted, &*read.input), (1, 4, "b.zip"));
         assert_eq!(Value::from(read.findings[0].samples[0].clone())["a"][1]["b"], Value::Null);
     }
@@ -414,7 +415,7 @@ mod tests {
         let json = format!(
             r#"{{"notices": [{{"code": "c", "severity": "ERROR", "totalNotices": 3, "sampleNotices": [{{"a": 1}}, {{"a": {list}}}, {{"a": 3}}]}}]}}"#
         );
-        let read = ParsedReport::from_json(json.as_bytes()).unwrap();
+        let read = ParsedReportJson::from_json(json.as_bytes()).unwrap();
         let retained_samples: Vec<_> =
             read.findings[0].samples.iter().map(|it| it["a"].clone()).collect();
         assert_eq!((retained_samples, read.findings[0].total), (vec![1.into(), 3.into()], 3));
@@ -459,7 +460,7 @@ mod tests {
         if let Ok(shape) = std::env::var(SHAPE) {
             let json = large(&shape, 16 << 20);
             let before = memory("VmHWM:");
-            let read = ParsedReport::from_json(json.as_bytes()).unwrap();
+            let read = ParsedReportJson::from_json(json.as_bytes()).unwrap();
             let took = memory("VmHWM:").saturating_sub(before);
             println!("{shape}: {took} bytes for {} findings", read.findings.len());
             assert!(took <= SAMPLES_MEMORY_MAX + (16 << 20), "{shape} took {took} bytes");

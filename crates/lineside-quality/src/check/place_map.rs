@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use super::contents::pluralize;
-use super::finding_places::{self, FindingPlace, Point};
+use super::contents::plural_or_singular;
+use super::finding_places::{self, FindingPlace, LatLon};
 
 /// The side of a map and its margin, in SVG units.
 const MAP_SIDE: f64 = 400.0;
@@ -19,7 +19,7 @@ const METERS_IN_DEGREE: f64 = 111_195.0;
 const STOP_MARGIN: f32 = 0.1;
 
 /// The projection from degrees to SVG units.
-struct MapFrame {
+struct MapProjection {
     north: f64,
     west: f64,
     /// The ratio of a degree of longitude to one of latitude.
@@ -36,31 +36,31 @@ struct MapFrame {
 pub fn render_place_map(
     places: &[FindingPlace],
     samples: &[Map<String, Value>],
-    outline: &[Point],
+    outline: &[LatLon],
 ) -> Markup {
-    let places = finding_places::known_places(places, samples);
+    let places = finding_places::places_of_finding(places, samples);
     html! {
         @if !places.is_empty() {
             figure.report-map {
-                @match MapFrame::fit_places(&places, outline) {
+                @match MapProjection::fit_to_places(&places, outline) {
                     Some(frame) => (draw_map(&frame, &places, outline)),
-                    None => figcaption.soft.small { (render_place_names(&places)) },
+                    None => figcaption.soft.small { (render_first_place_names(&places)) },
                 }
             }
         }
     }
 }
 
-fn draw_map(frame: &MapFrame, places: &[FindingPlace], outline: &[Point]) -> Markup {
-    let shown = places.iter().map(|place| (place, frame.project_point(place.at)));
+fn draw_map(frame: &MapProjection, places: &[FindingPlace], outline: &[LatLon]) -> Markup {
+    let shown = places.iter().map(|place| (place, frame.project_to_svg(place.at)));
     let shown: Vec<_> = shown.filter(|(_, (x, y))| frame.contains_xy(*x, *y)).collect();
     let (width, height) = (frame.width.round(), frame.height.round());
-    let ScaleBar { length, label } = frame.scale_bar();
+    let ScaleBar { length, label } = frame.compute_scale_bar();
     let [left, right, base] = [MARGIN, MARGIN + length, height - MARGIN];
     let beyond = (places.len() - shown.len()) as u64;
     html! {
         svg viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(format!("Where: {}", format_place_count(shown.len() as u64))) {
-            path.stops.wide[frame.is_wide] d=(stop_dots_path(frame, outline)) {}
+            path.stops.wide[frame.is_wide] d=(draw_stop_dots_path(frame, outline)) {}
             path.bar d=(format!("M{left} {}V{base}H{right:.1}v-4", base - 4.0)) {}
             text x=(left) y=(base - 7.0) { (label) }
             @for (place, (x, y)) in shown {
@@ -68,18 +68,18 @@ fn draw_map(frame: &MapFrame, places: &[FindingPlace], outline: &[Point]) -> Mar
             }
         }
         figcaption.soft.small {
-            (render_place_names(places))
+            (render_first_place_names(places))
             @if beyond > 0 { ". " (format_place_count(beyond)) (if beyond == 1 { " is" } else { " are" }) " outside this map." }
         }
     }
 }
 
 fn format_place_count(n: u64) -> String {
-    format!("{n} {}", pluralize("places", n))
+    format!("{n} {}", plural_or_singular("places", n))
 }
 
 /// Renders the names and coordinates of the first places.
-fn render_place_names(places: &[FindingPlace]) -> Markup {
+fn render_first_place_names(places: &[FindingPlace]) -> Markup {
     const NAMES_SHOWN_MAX: usize = 3;
     html! {
         @for (at, place) in places.iter().take(NAMES_SHOWN_MAX).enumerate() {
@@ -99,19 +99,19 @@ struct ScaleBar {
     label: String,
 }
 
-impl MapFrame {
+impl MapProjection {
     /// Fits the findings that are near the outline, or all of them if none is. Returns `None` if there are fewer than
     /// two points.
-    fn fit_places(places: &[FindingPlace], outline: &[Point]) -> Option<MapFrame> {
-        let at: Vec<Point> = places.iter().map(|place| place.at).collect();
+    fn fit_to_places(places: &[FindingPlace], outline: &[LatLon]) -> Option<MapProjection> {
+        let at: Vec<LatLon> = places.iter().map(|place| place.at).collect();
         if at.is_empty() || at.len() + outline.len() < 2 {
             return None;
         }
-        let area = StopArea::from_stops(if outline.is_empty() { &at } else { outline });
+        let area = AreaOfMostStops::from_stops(if outline.is_empty() { &at } else { outline });
         let is_near = at.iter().any(|at| area.contains_point(*at));
         let all = at.iter().chain(outline).copied();
         let [[south, west], [north, east]] =
-            bounding_box(all.filter(|at| !is_near || area.contains_point(*at)));
+            south_west_and_north_east(all.filter(|at| !is_near || area.contains_point(*at)));
         let squeeze = ((south + north) / 2.0).to_radians().cos().max(0.05);
         let (tall, wide) = (north - south, (east - west) * squeeze);
         let scale = (MAP_SIDE - 2.0 * MARGIN) / tall.max(wide).max(EXTENT_MIN);
@@ -121,7 +121,7 @@ impl MapFrame {
             |side: f64, length: f64| ((side - 2.0 * MARGIN) / scale - length).max(0.0) / 2.0;
         let (west, north) = (west - spare(MAP_SIDE, wide) / squeeze, north + spare(height, tall));
         let is_wide = !is_near;
-        Some(MapFrame {
+        Some(MapProjection {
             north,
             west,
             longitude_scale: squeeze,
@@ -133,7 +133,7 @@ impl MapFrame {
     }
 
     /// Returns the longest round distance that takes at most a quarter of the width.
-    fn scale_bar(&self) -> ScaleBar {
+    fn compute_scale_bar(&self) -> ScaleBar {
         let meters_max = self.width / 4.0 / self.scale * METERS_IN_DEGREE;
         let ten = 10_f64.powf(meters_max.log10().floor());
         let digit = [5.0, 2.0, 1.0].into_iter().find(|digit| digit * ten <= meters_max);
@@ -149,7 +149,7 @@ impl MapFrame {
         (0.0..=self.width).contains(&x) && (0.0..=self.height).contains(&y)
     }
 
-    fn project_point(&self, [lat, lon]: Point) -> (f64, f64) {
+    fn project_to_svg(&self, [lat, lon]: LatLon) -> (f64, f64) {
         let x = (f64::from(lon) - self.west) * self.longitude_scale * self.scale + MARGIN;
         let y = (self.north - f64::from(lat)) * self.scale + MARGIN;
         (x, y)
@@ -157,7 +157,7 @@ impl MapFrame {
 }
 
 /// Returns the south-western and the north-eastern corner of some points.
-fn bounding_box(points: impl Iterator<Item = Point>) -> [[f64; 2]; 2] {
+fn south_west_and_north_east(points: impl Iterator<Item = LatLon>) -> [[f64; 2]; 2] {
     let mut ends = [[f64::MAX; 2], [f64::MIN; 2]];
     for point in points {
         for (axis, degrees) in point.into_iter().map(f64::from).enumerate() {
@@ -170,12 +170,12 @@ fn bounding_box(points: impl Iterator<Item = Point>) -> [[f64; 2]; 2] {
 
 /// The area of most stops of a feed, with a margin. It excludes outliers: a single stop at 0, 0 would shrink all others
 /// to a dot.
-struct StopArea {
+struct AreaOfMostStops {
     ends: [[f32; 2]; 2],
 }
 
-impl StopArea {
-    fn from_stops(stops: &[Point]) -> StopArea {
+impl AreaOfMostStops {
+    fn from_stops(stops: &[LatLon]) -> AreaOfMostStops {
         let axis_range = |axis: usize| {
             let mut values: Vec<f32> = stops.iter().map(|stop| stop[axis]).collect();
             values.sort_unstable_by(f32::total_cmp);
@@ -186,19 +186,19 @@ impl StopArea {
         };
         let [[south, north], [west, east]] =
             [0, 1].map(|axis| axis_range(axis).unwrap_or([0.0, 0.0]));
-        StopArea { ends: [[south, west], [north, east]] }
+        AreaOfMostStops { ends: [[south, west], [north, east]] }
     }
 
-    fn contains_point(&self, at: Point) -> bool {
+    fn contains_point(&self, at: LatLon) -> bool {
         (0..2).all(|axis| (self.ends[0][axis]..=self.ends[1][axis]).contains(&at[axis]))
     }
 }
 
 /// Draws all stops as a single path, which takes a third of the bytes of circles.
-fn stop_dots_path(frame: &MapFrame, stops: &[Point]) -> String {
+fn draw_stop_dots_path(frame: &MapProjection, stops: &[LatLon]) -> String {
     let mut path = String::new();
     for stop in stops {
-        let (x, y) = frame.project_point(*stop);
+        let (x, y) = frame.project_to_svg(*stop);
         if frame.contains_xy(x, y) {
             // Writing into a String cannot fail.
             _ = write!(path, "M{x:.0} {y:.0}h0");
@@ -219,24 +219,24 @@ mod tests {
         FindingPlace { at: [lat, lon], label: "stop a".to_owned() }
     }
 
-    const STOPS: [Point; 5] =
+    const STOPS: [LatLon; 5] =
         [[59.90, 10.50], [59.91, 10.55], [59.92, 10.60], [59.93, 10.65], [0.0, 0.0]];
 
     #[test]
     fn nearby_places_and_stops_are_within_the_map_and_north_is_up() {
-        let stops: Vec<Point> =
+        let stops: Vec<LatLon> =
             STOPS[..4].iter().cycle().take(40).chain(&STOPS[4..]).copied().collect();
         let places = [place(59.91, 10.75), place(59.95, 10.60), place(0.0, 0.0)];
-        let frame = MapFrame::fit_places(&places, &stops).unwrap();
+        let frame = MapProjection::fit_to_places(&places, &stops).unwrap();
         for at in places[..2].iter().map(|place| place.at).chain(STOPS[..4].iter().copied()) {
-            let (x, y) = frame.project_point(at);
+            let (x, y) = frame.project_to_svg(at);
             assert!(frame.contains_xy(x, y), "{x} {y}");
         }
-        assert!(frame.project_point(places[0].at).1 > frame.project_point(places[1].at).1);
-        assert!(frame.project_point(places[0].at).0 > frame.project_point(places[1].at).0);
+        assert!(frame.project_to_svg(places[0].at).1 > frame.project_to_svg(places[1].at).1);
+        assert!(frame.project_to_svg(places[0].at).0 > frame.project_to_svg(places[1].at).0);
         assert!(frame.height <= MAP_SIDE + 0.1);
         assert_eq!(
-            stop_dots_path(&frame, &stops).matches('M').count(),
+            draw_stop_dots_path(&frame, &stops).matches('M').count(),
             40,
             "distant stops are left out"
         );
@@ -246,17 +246,17 @@ mod tests {
 
     #[test]
     fn a_distant_place_extends_the_map_and_a_lone_place_has_none() {
-        assert!(MapFrame::fit_places(&[], &STOPS).is_none());
-        assert!(MapFrame::fit_places(&[place(59.9, 10.5)], &[]).is_none());
-        let stops: Vec<Point> = STOPS[..4].iter().cycle().take(40).copied().collect();
+        assert!(MapProjection::fit_to_places(&[], &STOPS).is_none());
+        assert!(MapProjection::fit_to_places(&[place(59.9, 10.5)], &[]).is_none());
+        let stops: Vec<LatLon> = STOPS[..4].iter().cycle().take(40).copied().collect();
         let places = [place(0.0, 0.0)];
-        let frame = MapFrame::fit_places(&places, &stops).unwrap();
+        let frame = MapProjection::fit_to_places(&places, &stops).unwrap();
         for at in [places[0].at, stops[0]] {
-            let (x, y) = frame.project_point(at);
+            let (x, y) = frame.project_to_svg(at);
             assert!(frame.contains_xy(x, y), "{x} {y}");
         }
-        let frame = MapFrame::fit_places(&[place(59.9, 10.5)], &STOPS[..1]).unwrap();
-        let (x, y) = frame.project_point([59.9, 10.5]);
+        let frame = MapProjection::fit_to_places(&[place(59.9, 10.5)], &STOPS[..1]).unwrap();
+        let (x, y) = frame.project_to_svg([59.9, 10.5]);
         assert!(frame.contains_xy(x, y) && frame.height > 0.0);
     }
 
@@ -275,8 +275,9 @@ mod tests {
     #[test]
     fn the_scale_bar_has_a_round_length() {
         let label = |north: f32| {
-            let frame = MapFrame::fit_places(&[place(59.9, 10.5), place(59.9 + north, 10.5)], &[]);
-            let ScaleBar { length, label } = frame.unwrap().scale_bar();
+            let frame =
+                MapProjection::fit_to_places(&[place(59.9, 10.5), place(59.9 + north, 10.5)], &[]);
+            let ScaleBar { length, label } = frame.unwrap().compute_scale_bar();
             assert!(length > MAP_SIDE / 12.0 && length <= MAP_SIDE / 4.0, "{length}");
             label
         };

@@ -5,14 +5,14 @@ use lineside_validate::gtfs::ZipFileSource;
 use lineside_validate::rules::gtfs_rt::ScheduleIndex;
 use lineside_validate::{CancelToken, ValidationContext};
 
-use super::{CheckPlan, Point, STOPPED, thin_outline};
+use super::{CheckPlan, LatLon, STOPPED, sample_points_evenly};
 
 /// Replaces the outline with the schedule's stops, if it has any.
-pub(super) fn add_stop_outline(timetable: &ScheduleIndex, outline: &mut Vec<Point>) {
+pub(super) fn add_stop_outline(timetable: &ScheduleIndex, outline: &mut Vec<LatLon>) {
     let stops = timetable.stop_coordinates();
     if !stops.is_empty() {
         let points = stops.iter().map(|[lat, lon]| (Some((*lat).into()), Some((*lon).into())));
-        *outline = thin_outline(points);
+        *outline = sample_points_evenly(points);
     }
 }
 

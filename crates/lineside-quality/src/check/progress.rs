@@ -11,15 +11,15 @@ use lineside_validate::gtfs::ScheduleFileSource;
 
 /// Number of bytes read so far, out of a total.
 #[derive(Debug, Default)]
-pub struct CheckProgress {
+pub struct CheckReadProgress {
     read: AtomicU64,
     all: AtomicU64,
     stop: CancelToken,
 }
 
-impl CheckProgress {
+impl CheckReadProgress {
     /// Sets the total number of bytes.
-    pub(super) fn expect_bytes(&self, bytes: u64) {
+    pub(super) fn set_total_bytes(&self, bytes: u64) {
         self.all.store(bytes, Ordering::Relaxed);
     }
 
@@ -41,18 +41,18 @@ impl CheckProgress {
 }
 
 /// A source that counts the bytes that are read from it.
-pub(super) struct ProgressSource<'a, S> {
+pub(super) struct ProgressFileSource<'a, S> {
     source: S,
-    progress: &'a CheckProgress,
+    progress: &'a CheckReadProgress,
 }
 
-impl<'a, S> ProgressSource<'a, S> {
-    pub(super) fn new(source: S, progress: &'a CheckProgress) -> Self {
+impl<'a, S> ProgressFileSource<'a, S> {
+    pub(super) fn new(source: S, progress: &'a CheckReadProgress) -> Self {
         Self { source, progress }
     }
 }
 
-impl<S: ScheduleFileSource> ScheduleFileSource for ProgressSource<'_, S> {
+impl<S: ScheduleFileSource> ScheduleFileSource for ProgressFileSource<'_, S> {
     fn list_files(&self) -> Vec<(String, u64)> {
         self.source.list_files()
     }
@@ -75,7 +75,7 @@ impl<S: ScheduleFileSource> ScheduleFileSource for ProgressSource<'_, S> {
 
 struct ProgressReader<'a> {
     reader: &'a mut dyn Read,
-    progress: &'a CheckProgress,
+    progress: &'a CheckReadProgress,
 }
 
 impl Read for ProgressReader<'_> {
@@ -87,24 +87,24 @@ impl Read for ProgressReader<'_> {
 }
 
 /// A file set that can be read until the check is cancelled.
-pub(super) struct CancellableFiles<'a> {
+pub(super) struct CancellableFileSet<'a> {
     files: &'a mut dyn FileSet,
     stop: &'a CancelToken,
     omitted: BTreeSet<String>,
 }
 
-impl<'a> CancellableFiles<'a> {
+impl<'a> CancellableFileSet<'a> {
     pub(super) fn new(files: &'a mut dyn FileSet, stop: &'a CancelToken) -> Self {
         Self { files, stop, omitted: BTreeSet::new() }
     }
 
     /// Hides these files.
-    pub(super) fn exclude_files<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+    pub(super) fn hide_files<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
         self.omitted.extend(names.map(str::to_owned));
     }
 }
 
-impl FileSet for CancellableFiles<'_> {
+impl FileSet for CancellableFileSet<'_> {
     fn file_names(&mut self) -> Vec<String> {
         let mut names = self.files.file_names();
         names.retain(|name| !self.omitted.contains(name));

@@ -25,7 +25,7 @@ const ROW_FIELDS: [&str; 4] =
 
 /// A row of a file as text, or another record that a finding is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RawRow {
+pub struct SourceRow {
     /// The code of the finding.
     pub code: String,
     /// The file, or another name of the record, such as `entity 17`.
@@ -39,17 +39,17 @@ pub struct RawRow {
 }
 
 /// Reads the rows of the first findings of each kind. A file that cannot be read gives no rows.
-pub(super) fn read_raw_rows(
+pub(super) fn read_rows_of_findings(
     source: &dyn ScheduleFileSource,
     findings: &[CheckFinding],
-) -> Vec<RawRow> {
+) -> Vec<SourceRow> {
     // For each file, its lines with their indexes in `rows`.
     let mut wanted_lines: BTreeMap<String, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
-    let mut rows: Vec<RawRow> = Vec::new();
+    let mut rows: Vec<SourceRow> = Vec::new();
     for finding in findings {
         let fields = FindingFields::for_code(&finding.code, finding.summary);
         for sample in finding.samples.iter().take(FINDINGS_MAX) {
-            for (file, line) in row_positions(&fields, sample) {
+            for (file, line) in row_positions_of_sample(&fields, sample) {
                 let is_known = rows
                     .iter()
                     .any(|row| row.code == finding.code && row.file == file && row.line == line);
@@ -63,7 +63,13 @@ pub(super) fn read_raw_rows(
                     .or_default()
                     .push(rows.len());
                 let code = finding.code.clone();
-                rows.push(RawRow { code, file, line, header: String::new(), text: String::new() });
+                rows.push(SourceRow {
+                    code,
+                    file,
+                    line,
+                    header: String::new(),
+                    text: String::new(),
+                });
             }
         }
     }
@@ -71,7 +77,7 @@ pub(super) fn read_raw_rows(
         // A file that cannot be opened has a finding already.
         _ = source.read_file_with(&file, &mut |bytes| {
             if let Some(bytes) = bytes {
-                read_lines(bytes, &lines, &mut rows);
+                read_wanted_lines(bytes, &lines, &mut rows);
             }
         });
     }
@@ -80,37 +86,44 @@ pub(super) fn read_raw_rows(
 }
 
 /// Returns the files and lines that a finding names.
-fn row_positions(fields: &FindingFields, sample: &Map<String, Value>) -> Vec<(String, u64)> {
+fn row_positions_of_sample(
+    fields: &FindingFields,
+    sample: &Map<String, Value>,
+) -> Vec<(String, u64)> {
     let child = sample.get("childFilename").and_then(Value::as_str).map(str::to_owned);
-    let Some(file) = child.or_else(|| fields.format_cell("filename", sample)) else {
+    let Some(file) = child.or_else(|| fields.format_field_value("filename", sample)) else {
         return Vec::new();
     };
     let lines = ROW_FIELDS.into_iter().filter_map(|field| sample.get(field)?.as_u64());
     lines.filter(|line| *line > 1).map(|line| (file.clone(), line)).collect()
 }
 
-fn read_lines(bytes: &mut dyn Read, wanted_lines: &BTreeMap<u64, Vec<usize>>, rows: &mut [RawRow]) {
+fn read_wanted_lines(
+    bytes: &mut dyn Read,
+    wanted_lines: &BTreeMap<u64, Vec<usize>>,
+    rows: &mut [SourceRow],
+) {
     let mut reader = BufReader::with_capacity(64 << 10, bytes.take(FILE_BYTES_MAX));
     let last = wanted_lines.keys().next_back().copied().unwrap_or_default();
     let (mut header, mut line) = (String::new(), Vec::new());
     for number in 1..=last {
-        match read_line_start(&mut reader, &mut line) {
+        match read_line_beginning(&mut reader, &mut line) {
             Some(true) => {}
             Some(false) | None => return,
         }
         if number == 1 {
-            header = shorten_line(&line);
+            header = truncate_line(&line);
         }
         for at in wanted_lines.get(&number).into_iter().flatten() {
             if let Some(row) = rows.get_mut(*at) {
-                (row.header, row.text) = (header.clone(), shorten_line(&line));
+                (row.header, row.text) = (header.clone(), truncate_line(&line));
             }
         }
     }
 }
 
 /// Reads a line, of which it keeps the beginning. Returns `Some(false)` at the end, `None` if the line cannot be read.
-fn read_line_start(reader: &mut BufReader<impl Read>, line: &mut Vec<u8>) -> Option<bool> {
+fn read_line_beginning(reader: &mut BufReader<impl Read>, line: &mut Vec<u8>) -> Option<bool> {
     line.clear();
     let mut has_any = false;
     loop {
@@ -132,7 +145,7 @@ fn read_line_start(reader: &mut BufReader<impl Read>, line: &mut Vec<u8>) -> Opt
     }
 }
 
-pub(super) fn shorten_line(line: &[u8]) -> String {
+pub(super) fn truncate_line(line: &[u8]) -> String {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii_end();
     let prefix = line.get(..ROW_BYTES_MAX.min(line.len())).unwrap_or_default();
     let mut text = String::from_utf8_lossy(prefix).into_owned();
@@ -178,7 +191,7 @@ mod tests {
             ),
             finding("none", json!([{"filename": "stops.txt"}])),
         ];
-        let rows = read_raw_rows(&source, &findings);
+        let rows = read_rows_of_findings(&source, &findings);
         let found_rows: Vec<_> = rows.iter().map(|row| (row.code.as_str(), row.line)).collect();
         assert_eq!(found_rows, [("a", 2), ("a", 3), ("b", 2)]);
         assert_eq!(

@@ -12,20 +12,20 @@ use lineside_validate::rules::gtfs_rt::{
 use lineside_validate::{CancelToken, Notices, ValidationContext};
 
 use super::plan_schedule::{add_stop_outline, read_timetable, schedule_error};
-use super::{CheckPlan, Point};
-use crate::convert::{ConversionSchedule, siri_to_gtfs_realtime};
+use super::{CheckPlan, LatLon};
+use crate::convert::{SiriConversionSchedule, siri_to_gtfs_rt_via_state};
 
 /// Returns true if the plan has a schedule or a previous message to validate against.
-pub(super) fn has_references(plan: &CheckPlan) -> bool {
+pub(super) fn has_schedule_or_previous_message(plan: &CheckPlan) -> bool {
     plan.schedule.is_some() || plan.previous.is_some()
 }
 
 /// Validates the converted message: with its schedule by all rules that apply, otherwise by those that need none.
-pub(super) fn check_conformance(
+pub(super) fn check_converted_siri_message(
     body: &Bytes,
     plan: &CheckPlan,
     stop: &CancelToken,
-    (notices, outline): (&mut Notices, &mut Vec<Point>),
+    (notices, outline): (&mut Notices, &mut Vec<LatLon>),
 ) -> Result<Vec<ValidatorFault>, String> {
     let context =
         ValidationContext { today: plan.today, country: plan.country, threads: plan.threads };
@@ -33,11 +33,11 @@ pub(super) fn check_conformance(
     let schedule = plan
         .schedule
         .clone()
-        .map(ConversionSchedule::from_zip)
+        .map(SiriConversionSchedule::from_zip)
         .transpose()
         .map_err(schedule_error)?;
     add_stop_outline(&rows, outline);
-    let read = |body: &Bytes| read_message(body, plan, schedule.as_ref());
+    let read = |body: &Bytes| convert_siri_message(body, plan, schedule.as_ref());
     let previous = plan.previous.as_ref().map(read).transpose();
     let previous = previous.map_err(|error| format!("the previous message: {error}"))?;
     let (message, has_visits) = read(body)?;
@@ -59,14 +59,14 @@ pub(super) fn check_conformance(
 }
 
 /// Returns the converted message, and true if the SIRI message contains stop monitoring.
-fn read_message(
+fn convert_siri_message(
     body: &Bytes,
     plan: &CheckPlan,
-    schedule: Option<&ConversionSchedule>,
+    schedule: Option<&SiriConversionSchedule>,
 ) -> Result<(FeedMessage, bool), String> {
-    let zone = ConversionSchedule::time_zone(schedule);
+    let zone = SiriConversionSchedule::schedule_time_zone_or_utc(schedule);
     let decoded = siri::decode_siri_message(body, &zone, &siri::MessageLimits::default());
     let (message, _) = decoded.map_err(|error| error.to_string())?;
     let has_visits = message.service_deliveries().any(|it| !it.stop_monitorings.is_empty());
-    Ok((siri_to_gtfs_realtime(&message, &plan.ids, schedule)?, has_visits))
+    Ok((siri_to_gtfs_rt_via_state(&message, &plan.ids, schedule)?, has_visits))
 }

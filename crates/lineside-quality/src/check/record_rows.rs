@@ -8,7 +8,7 @@ use lineside_formats::gtfs::FileSet;
 use lineside_formats::gtfs_rt::proto::{FeedEntity, FeedMessage};
 use serde_json::{Map, Value};
 
-use super::raw_rows::{FINDINGS_MAX, ROW_BYTES_MAX, ROWS_MAX, RawRow, shorten_line};
+use super::raw_rows::{FINDINGS_MAX, ROW_BYTES_MAX, ROWS_MAX, SourceRow, truncate_line};
 
 /// Bytes of a file that are read per step of a search.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -21,25 +21,25 @@ const SIRI_RECORDS: [&str; 4] =
     ["EstimatedVehicleJourney", "VehicleActivity", "MonitoredStopVisit", "PtSituationElement"];
 
 /// The code of one kind of finding with its first findings.
-type CodeFindings<'a> = (&'a str, &'a [Map<String, Value>]);
+type SamplesByCode<'a> = (&'a str, &'a [Map<String, Value>]);
 
 /// The rows of a report, without duplicates.
 #[derive(Default)]
-struct RecordRows(Vec<RawRow>);
+struct DistinctSourceRows(Vec<SourceRow>);
 
-impl RecordRows {
+impl DistinctSourceRows {
     fn push(&mut self, code: &str, file: String, line: u64, text: String) {
-        let is_known = |row: &RawRow| row.code == code && row.file == file && row.text == text;
+        let is_known = |row: &SourceRow| row.code == code && row.file == file && row.text == text;
         if self.0.len() < ROWS_MAX && !self.0.iter().any(is_known) {
             let (code, header) = (code.to_owned(), String::new());
-            self.0.push(RawRow { code, file, line, header, text });
+            self.0.push(SourceRow { code, file, line, header, text });
         }
     }
 }
 
 /// Returns the findings whose records are shown, each with its code.
-fn first_findings<'a>(
-    found: impl IntoIterator<Item = CodeFindings<'a>>,
+fn first_samples_with_codes<'a>(
+    found: impl IntoIterator<Item = SamplesByCode<'a>>,
 ) -> impl Iterator<Item = (&'a str, &'a Map<String, Value>)> {
     found.into_iter().flat_map(|(code, samples)| {
         samples.iter().take(FINDINGS_MAX).map(move |sample| (code, sample))
@@ -47,42 +47,42 @@ fn first_findings<'a>(
 }
 
 /// Returns the entities of a message that findings name, as JSON.
-pub fn entity_rows<'a>(
+pub fn gtfs_rt_rows_of_findings<'a>(
     message: &FeedMessage,
-    found: impl IntoIterator<Item = CodeFindings<'a>>,
-) -> Vec<RawRow> {
-    let mut found = first_findings(found).peekable();
+    found: impl IntoIterator<Item = SamplesByCode<'a>>,
+) -> Vec<SourceRow> {
+    let mut found = first_samples_with_codes(found).peekable();
     if found.peek().is_none() {
         return Vec::new();
     }
     let entities: HashMap<&str, &FeedEntity> =
         message.entity.iter().map(|entity| (entity.id.as_str(), entity)).collect();
-    let mut rows = RecordRows::default();
+    let mut rows = DistinctSourceRows::default();
     for (code, sample) in found {
         for name in ["entityId", "otherEntityId", "id"] {
             let id = sample.get(name).and_then(Value::as_str);
             let Some(entity) = id.and_then(|id| entities.get(id)) else { continue };
             let text = serde_json::to_vec(entity).unwrap_or_default();
-            rows.push(code, format!("entity {}", entity.id), 0, shorten_line(&text));
+            rows.push(code, format!("entity {}", entity.id), 0, truncate_line(&text));
         }
     }
     rows.0
 }
 
 /// Returns the records of a GBFS system that findings point to, as JSON.
-pub fn gbfs_rows<'a, 'b>(
+pub fn gbfs_rows_of_findings<'a, 'b>(
     files: impl IntoIterator<Item = (&'b str, &'b [u8])>,
-    found: impl IntoIterator<Item = CodeFindings<'a>>,
-) -> Vec<RawRow> {
+    found: impl IntoIterator<Item = SamplesByCode<'a>>,
+) -> Vec<SourceRow> {
     let mut wanted_samples: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
-    for (code, sample) in first_findings(found) {
+    for (code, sample) in first_samples_with_codes(found) {
         let text = |name: &str| sample.get(name).and_then(Value::as_str);
         if let (Some(file), Some(path)) = (text("filename"), text("path")) {
             let name = file.strip_suffix(".json").unwrap_or(file);
             wanted_samples.entry(name).or_default().push((code, path));
         }
     }
-    let mut rows = RecordRows::default();
+    let mut rows = DistinctSourceRows::default();
     for (name, body) in files {
         let Some(wanted_samples) =
             wanted_samples.remove(name.strip_suffix(".json").unwrap_or(name))
@@ -91,9 +91,9 @@ pub fn gbfs_rows<'a, 'b>(
         };
         let Ok(file) = serde_json::from_slice::<Value>(body) else { continue };
         for (code, path) in wanted_samples {
-            if let Some((pointer_path, record)) = record_at(&file, path) {
+            if let Some((pointer_path, record)) = outermost_list_item_at(&file, path) {
                 let text = serde_json::to_vec(record).unwrap_or_default();
-                rows.push(code, format!("{name}.json, {pointer_path}"), 0, shorten_line(&text));
+                rows.push(code, format!("{name}.json, {pointer_path}"), 0, truncate_line(&text));
             }
         }
     }
@@ -101,7 +101,10 @@ pub fn gbfs_rows<'a, 'b>(
 }
 
 /// Returns the outermost list item on the path of a JSON pointer, with its own pointer.
-fn record_at<'a, 'p>(file: &'a Value, pointer: &'p str) -> Option<(&'p str, &'a Value)> {
+fn outermost_list_item_at<'a, 'p>(
+    file: &'a Value,
+    pointer: &'p str,
+) -> Option<(&'p str, &'a Value)> {
     let is_index = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let mut end = 0;
     for part in pointer.split('/').skip(1) {
@@ -115,30 +118,30 @@ fn record_at<'a, 'p>(file: &'a Value, pointer: &'p str) -> Option<(&'p str, &'a 
 }
 
 /// Returns the records of a SIRI message in XML whose ids findings name.
-pub(super) fn siri_rows<'a>(
+pub(super) fn siri_rows_of_findings<'a>(
     body: &[u8],
-    found: impl IntoIterator<Item = CodeFindings<'a>>,
-) -> Vec<RawRow> {
+    found: impl IntoIterator<Item = SamplesByCode<'a>>,
+) -> Vec<SourceRow> {
     let Ok(text) = std::str::from_utf8(body) else { return Vec::new() };
-    let mut rows = RecordRows::default();
-    for (code, sample) in first_findings(found) {
+    let mut rows = DistinctSourceRows::default();
+    for (code, sample) in first_samples_with_codes(found) {
         let Some(id) = sample.get("id").and_then(Value::as_str) else { continue };
         let Some(at) = text.find(&format!(">{}<", escape_xml(id))) else { continue };
-        let Some((start, name)) = record_before(text, at) else { continue };
-        let line = count_lines(&text.as_bytes()[..start]) + 1;
+        let Some((start, name)) = find_enclosing_record(text, at) else { continue };
+        let line = count_line_breaks(&text.as_bytes()[..start]) + 1;
         let element = text.get(start..).unwrap_or_default();
         rows.push(
             code,
             name.to_owned(),
             line,
-            shorten_line(&strip_indentation(element.as_bytes())),
+            truncate_line(&strip_indentation(element.as_bytes())),
         );
     }
     rows.0
 }
 
 /// Returns the start of the record around an offset, and the name of its element.
-fn record_before(text: &str, at: usize) -> Option<(usize, &'static str)> {
+fn find_enclosing_record(text: &str, at: usize) -> Option<(usize, &'static str)> {
     let before = text.get(..at)?;
     before.rmatch_indices('<').find_map(|(start, _)| {
         let tag = before.get(start + 1..)?;
@@ -151,13 +154,13 @@ fn record_before(text: &str, at: usize) -> Option<(usize, &'static str)> {
 }
 
 /// Returns the elements of a NeTEx publication whose ids findings name. A file that cannot be read gives none.
-pub(super) fn netex_rows<'a>(
+pub(super) fn netex_rows_of_findings<'a>(
     files: &mut dyn FileSet,
-    found: impl IntoIterator<Item = CodeFindings<'a>>,
-) -> Vec<RawRow> {
+    found: impl IntoIterator<Item = SamplesByCode<'a>>,
+) -> Vec<SourceRow> {
     // For each file, the codes of the findings of each id.
     let mut wanted_ids: BTreeMap<&str, HashMap<Vec<u8>, Vec<&str>>> = BTreeMap::new();
-    for (code, sample) in first_findings(found).take(ROWS_MAX) {
+    for (code, sample) in first_samples_with_codes(found).take(ROWS_MAX) {
         let text = |name: &str| sample.get(name).and_then(Value::as_str);
         if let (Some(file), Some(id)) = (text("filename"), text("id")) {
             let codes =
@@ -167,10 +170,10 @@ pub(super) fn netex_rows<'a>(
             }
         }
     }
-    let mut rows = RecordRows::default();
+    let mut rows = DistinctSourceRows::default();
     for (name, mut ids) in wanted_ids {
         if let Ok(Some(mut file)) = files.open_file(name) {
-            search_elements(&mut *file, &mut ids, &mut |codes, line, text| {
+            find_elements_by_ids(&mut *file, &mut ids, &mut |codes, line, text| {
                 for code in codes {
                     rows.push(code, name.to_owned(), line, text.clone());
                 }
@@ -181,7 +184,7 @@ pub(super) fn netex_rows<'a>(
 }
 
 /// Reads a file through a sliding window until all `ids` are found as ids of elements.
-fn search_elements<'a>(
+fn find_elements_by_ids<'a>(
     file: &mut dyn Read,
     ids: &mut HashMap<Vec<u8>, Vec<&'a str>>,
     on_record: &mut dyn FnMut(Vec<&'a str>, u64, String),
@@ -202,15 +205,15 @@ fn search_elements<'a>(
             let Some(codes) = end.and_then(|end| ids.remove(rest.get(..end)?)) else { continue };
             let tag = window.get(..at).unwrap_or_default();
             let start = tag.iter().rposition(|byte| *byte == b'<').unwrap_or(at);
-            let text = shorten_line(&strip_indentation(window.get(start..).unwrap_or_default()));
-            on_record(codes, line + count_lines(&window[..start]), text);
+            let text = truncate_line(&strip_indentation(window.get(start..).unwrap_or_default()));
+            on_record(codes, line + count_line_breaks(&window[..start]), text);
         }
         if is_end {
             return;
         }
         searched = searched.max(until);
         let done = searched.saturating_sub(TAG_BYTES_MAX);
-        line += count_lines(&window[..done]);
+        line += count_line_breaks(&window[..done]);
         window.drain(..done);
         searched -= done;
     }
@@ -224,7 +227,7 @@ fn find_id_attribute(window: &[u8], from: usize, until: usize) -> Option<usize> 
     hits.map(|(at, _)| from + at).find(|at| is_attribute(*at))
 }
 
-fn count_lines(bytes: &[u8]) -> u64 {
+fn count_line_breaks(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
@@ -266,7 +269,7 @@ mod tests {
         let message =
             FeedMessage { entity: vec![entity("1"), entity("2")], ..FeedMessage::default() };
         let samples = samples(json!([{"entityId": "2"}, {"entityId": "9"}, {"entityId": "1"}]));
-        let rows = entity_rows(&message, [("E003", samples.as_slice())]);
+        let rows = gtfs_rt_rows_of_findings(&message, [("E003", samples.as_slice())]);
         let found_rows: Vec<_> =
             rows.iter().map(|row| (row.code.as_str(), row.file.as_str())).collect();
         assert_eq!(found_rows, [("E003", "entity 2")], "of the first {FINDINGS_MAX} findings");
@@ -282,7 +285,7 @@ mod tests {
             {"filename": "station_information", "path": "/data"},
         ]));
         let files = [("station_information", &body[..])];
-        let rows = gbfs_rows(files, [("number_out_of_range", samples.as_slice())]);
+        let rows = gbfs_rows_of_findings(files, [("number_out_of_range", samples.as_slice())]);
         assert_eq!(rows.len(), 1, "{rows:?}");
         assert_eq!(rows[0].file, "station_information.json, /data/stations/1");
         assert_eq!(
@@ -295,7 +298,10 @@ mod tests {
     fn a_siri_record_is_the_element_that_contains_the_id() {
         let body = "<Siri>\n<s:VehicleActivity><A/>\n  <VehicleRef>v&amp;1</VehicleRef></s:VehicleActivity></Siri>";
         let samples = samples(json!([{"id": "v&1"}, {"id": "v2"}]));
-        let rows = siri_rows(body.as_bytes(), [("vehicle_without_location", samples.as_slice())]);
+        let rows = siri_rows_of_findings(
+            body.as_bytes(),
+            [("vehicle_without_location", samples.as_slice())],
+        );
         assert_eq!((rows.len(), rows[0].file.as_str(), rows[0].line), (1, "VehicleActivity", 2));
         assert!(
             rows[0].text.starts_with("<s:VehicleActivity><A/><VehicleRef>v&amp;1<"),
@@ -313,7 +319,7 @@ mod tests {
                 json!([{"filename": "a.xml", "id": format!("l:{n}")}, {"filename": "a.xml", "id": "l"}]),
             );
             let mut files = TextFiles::default().with_file("a.xml", xml.clone());
-            let rows = netex_rows(&mut files, [("code", samples.as_slice())]);
+            let rows = netex_rows_of_findings(&mut files, [("code", samples.as_slice())]);
             assert_eq!(rows.len(), 1, "{n}");
             assert_eq!(rows[0].line, 2 * n as u64 + 1);
             let own = format!("<Line version=\"1\" id=\"l:{n}\"><Name>{n}</Name>");

@@ -7,10 +7,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use lineside_formats::Error;
 use lineside_formats::gtfs::{TableWriter as _, ZipTableWriter};
-use lineside_model::SiriIds;
+use lineside_model::SiriIdMapping;
 use lineside_sync::UnixMillis;
 
-use super::{CheckPlan, CheckProgress, CheckReport, CheckSystemFiles, ParsedReport, check_input};
+use super::{
+    CheckPlan, CheckReadProgress, CheckReport, GbfsSystemCheckFiles, ParsedReportJson, check_input,
+};
 
 /// Maximum number of findings of one kind.
 const SAMPLES: usize = 5;
@@ -39,9 +41,9 @@ const FILES: [(&str, &str); 7] = [
 ];
 
 /// Returns the report on the sample at a time; `None` if it cannot be made.
-pub fn sample_report(now: UnixMillis) -> Option<ParsedReport> {
+pub fn sample_report(now: UnixMillis) -> Option<ParsedReportJson> {
     let at = Timestamp::from_millisecond(now.0).ok()?;
-    let body = zip_sample().ok()?;
+    let body = zip_sample_schedule().ok()?;
     let plan = CheckPlan {
         input: "sample.zip".to_owned(),
         today: at.to_zoned(TimeZone::UTC).date(),
@@ -49,7 +51,7 @@ pub fn sample_report(now: UnixMillis) -> Option<ParsedReport> {
         now: at.as_second(),
         schedule: None,
         previous: None,
-        ids: SiriIds::Same,
+        ids: SiriIdMapping::Same,
         country: None,
         threads: 1,
         ignored: Vec::new(),
@@ -57,17 +59,18 @@ pub fn sample_report(now: UnixMillis) -> Option<ParsedReport> {
         samples: SAMPLES,
         has_places: true,
         memory: None,
-        files: CheckSystemFiles::default(),
+        files: GbfsSystemCheckFiles::default(),
     };
-    let checked: CheckReport = check_input(&body, plan, &CheckProgress::default(), &|| 0.0).ok()?;
-    let json = serde_json::to_vec(&checked.to_json()).ok()?;
-    let mut read = ParsedReport::from_json(&json).ok()?;
+    let checked: CheckReport =
+        check_input(&body, plan, &CheckReadProgress::default(), &|| 0.0).ok()?;
+    let json = serde_json::to_vec(&checked.to_report_json()).ok()?;
+    let mut read = ParsedReportJson::from_json(&json).ok()?;
     read.rows = checked.rows;
     read.outline = checked.outline;
     Some(read)
 }
 
-fn zip_sample() -> Result<Bytes, Error> {
+fn zip_sample_schedule() -> Result<Bytes, Error> {
     let mut tables = ZipTableWriter::new(Cursor::new(Vec::new()));
     for (name, text) in FILES {
         let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());

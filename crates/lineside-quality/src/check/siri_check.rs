@@ -7,10 +7,10 @@ use lineside_validate::Notices;
 use lineside_validate::rules::{self, ValidatorFault};
 
 use super::decoded_check::{DecodedFormat, DecodedInput, InspectionResult, check_decoded};
-use super::record_rows::siri_rows;
+use super::record_rows::siri_rows_of_findings;
 use super::{
-    CheckPlan, CheckProgress, CheckReport, Point, codes_with_samples, realtime_conformance,
-    thin_outline,
+    CheckPlan, CheckReadProgress, CheckReport, LatLon, codes_with_samples, realtime_conformance,
+    sample_points_evenly,
 };
 
 /// The parts of a check that only SIRI has.
@@ -18,14 +18,14 @@ static SIRI: DecodedFormat = DecodedFormat {
     format: Format::Siri,
     inspect: inspect_message,
     check_references: check_with_references,
-    find_rows: |input, found| siri_rows(input.body, codes_with_samples(found)),
+    find_rows: |input, found| siri_rows_of_findings(input.body, codes_with_samples(found)),
     line_field: "record",
 };
 
 pub(super) fn check_siri(
     body: &Bytes,
     plan: CheckPlan,
-    progress: &CheckProgress,
+    progress: &CheckReadProgress,
     elapsed: &dyn Fn() -> f64,
 ) -> Result<CheckReport, String> {
     check_decoded(&SIRI, body, plan, progress, elapsed)
@@ -41,7 +41,8 @@ fn inspect_message(
     let may_continue = || !input.stop.is_cancelled();
     let errors = rules::siri::validate_siri_while(&message, notices, &may_continue).errors;
     let counts = count_elements(&message);
-    let outline = thin_outline(vehicle_locations(&message).map(|it| (it.latitude, it.longitude)));
+    let outline =
+        sample_points_evenly(vehicle_locations(&message).map(|it| (it.latitude, it.longitude)));
     Ok(InspectionResult { problems, counts, errors, outline, ..InspectionResult::default() })
 }
 
@@ -49,13 +50,13 @@ fn inspect_message(
 fn check_with_references(
     input: &DecodedInput<'_>,
     notices: &mut Notices,
-    outline: &mut Vec<Point>,
+    outline: &mut Vec<LatLon>,
 ) -> Result<Vec<ValidatorFault>, String> {
     let DecodedInput { body, plan, stop, .. } = *input;
-    if !realtime_conformance::has_references(plan) {
+    if !realtime_conformance::has_schedule_or_previous_message(plan) {
         return Ok(Vec::new());
     }
-    realtime_conformance::check_conformance(body, plan, stop, (notices, outline))
+    realtime_conformance::check_converted_siri_message(body, plan, stop, (notices, outline))
 }
 
 /// Returns the locations of vehicles.

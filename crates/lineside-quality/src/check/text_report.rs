@@ -7,11 +7,11 @@ use lineside_validate::Severity;
 use lineside_validate::rules::ValidatorFault;
 use serde_json::{Map, Value};
 
-use super::codes::find_remedy;
-use super::finding_fields::{FindingFields, plain_field_name};
+use super::codes::find_cause_and_fix;
+use super::finding_fields::{FindingFields, field_name_in_words};
 use super::{
-    CheckFinding, CheckReport, STDIN, UNREAD, describe_contents, describe_unread_file,
-    format_grouped,
+    CheckFinding, CheckReport, STDIN, UNREAD, describe_record_counts, describe_unread_file,
+    format_with_thin_spaces,
 };
 
 /// Number of findings of one kind that are shown.
@@ -20,7 +20,7 @@ const FINDINGS_SHOWN_MAX: usize = 3;
 pub(super) fn render_text(checked: &CheckReport, in_colors: bool) -> String {
     let mut out = String::new();
     let paint = |severity, text: &str| {
-        if in_colors { paint_severity(severity, text) } else { text.to_owned() }
+        if in_colors { colorize_by_severity(severity, text) } else { text.to_owned() }
     };
     let counts = describe_counts(checked).join(", ");
     let counts = if counts.is_empty() { counts } else { format!(": {counts}") };
@@ -30,50 +30,54 @@ pub(super) fn render_text(checked: &CheckReport, in_colors: bool) -> String {
         input => escape_control_chars(input),
     };
     _ = writeln!(out, "{input} is {}{counts}", checked.format.display_name());
-    write_unread(&mut out, checked);
+    append_unread_files(&mut out, checked);
     for finding in &checked.findings {
         let name = paint(finding.severity, finding.severity.severity_report_name());
-        _ = writeln!(out, "\n{name} {} ({})", finding.code, format_times(finding.total));
+        _ = writeln!(out, "\n{name} {} ({})", finding.code, format_occurrences(finding.total));
         if !finding.summary.is_empty() {
             _ = writeln!(out, "  {}", finding.summary.replace('\n', " "));
         }
-        if let Some(remedy) = find_remedy(&finding.code, finding.summary) {
+        if let Some(remedy) = find_cause_and_fix(&finding.code, finding.summary) {
             _ = writeln!(out, "  Fix: {}", remedy.replace('\n', " "));
         }
         let fields = FindingFields::for_code(&finding.code, finding.summary);
         // Findings about the whole input have empty samples.
         let nonempty_samples = || finding.samples.iter().filter(|sample| !sample.is_empty());
         for sample in nonempty_samples().take(FINDINGS_SHOWN_MAX) {
-            _ = writeln!(out, "  - {}", escape_control_chars(&finding_line(&fields, sample)));
+            _ = writeln!(
+                out,
+                "  - {}",
+                escape_control_chars(&format_finding_line(&fields, sample))
+            );
         }
         if finding.total > FINDINGS_SHOWN_MAX as u64 && nonempty_samples().next().is_some() {
             _ = writeln!(
                 out,
                 "  - and {} more",
-                format_grouped(finding.total - FINDINGS_SHOWN_MAX as u64)
+                format_with_thin_spaces(finding.total - FINDINGS_SHOWN_MAX as u64)
             );
         }
     }
-    _ = writeln!(out, "\n{}", summarize_findings(checked));
+    _ = writeln!(out, "\n{}", summarize_findings_and_ignored(checked));
     if !checked.unread.is_empty() {
         // The end of a long report repeats that it is incomplete.
         _ = writeln!(out, "Some data could not be checked; see the start of this report.");
     }
     for error in &checked.errors {
-        _ = writeln!(out, "{}", escape_control_chars(&describe_fault(error)));
+        _ = writeln!(out, "{}", escape_control_chars(&describe_rule_failure(error)));
     }
     out
 }
 
 /// Describes the unread data and the ignored codes; `None` if there are none.
-pub(super) fn describe_omissions(checked: &CheckReport) -> Option<String> {
+pub(super) fn describe_ignored_and_unread(checked: &CheckReport) -> Option<String> {
     let mut out = String::new();
-    write_unread(&mut out, checked);
-    out.extend(describe_ignored(checked));
+    append_unread_files(&mut out, checked);
+    out.extend(describe_ignored_codes(checked));
     (!out.is_empty()).then(|| out.trim_end().to_owned())
 }
 
-fn write_unread(out: &mut String, checked: &CheckReport) {
+fn append_unread_files(out: &mut String, checked: &CheckReport) {
     if !checked.unread.is_empty() {
         _ = writeln!(out, "{UNREAD}");
         for file in &checked.unread {
@@ -84,7 +88,7 @@ fn write_unread(out: &mut String, checked: &CheckReport) {
 
 /// Describes the number of records of each kind.
 pub(super) fn describe_counts(checked: &CheckReport) -> Vec<String> {
-    describe_contents(checked.counts.iter().copied(), &checked.unread)
+    describe_record_counts(checked.counts.iter().copied(), &checked.unread)
 }
 
 /// Escapes control characters: a producer's file names could otherwise control a terminal or a CI log.
@@ -100,17 +104,19 @@ pub fn escape_control_chars(line: &str) -> Cow<'_, str> {
 }
 
 /// Returns the number of findings of each severity, and the ignored codes.
-pub(super) fn summarize_findings(checked: &CheckReport) -> String {
-    let sum = count_by_severity(&checked.findings);
-    let Some(ignored) = describe_ignored(checked) else { return sum };
+pub(super) fn summarize_findings_and_ignored(checked: &CheckReport) -> String {
+    let sum = describe_severity_counts(&checked.findings);
+    let Some(ignored) = describe_ignored_codes(checked) else { return sum };
     let sum = if checked.findings.is_empty() { "No other findings.".to_owned() } else { sum };
     format!("{sum} {ignored}")
 }
 
 /// Describes the ignored codes in a sentence.
-fn describe_ignored(checked: &CheckReport) -> Option<String> {
-    let codes =
-        checked.ignored.iter().map(|(code, total)| format!("{code} ({})", format_times(*total)));
+fn describe_ignored_codes(checked: &CheckReport) -> Option<String> {
+    let codes = checked
+        .ignored
+        .iter()
+        .map(|(code, total)| format!("{code} ({})", format_occurrences(*total)));
     let codes: Vec<String> = codes.collect();
     let n = codes.len();
     let ignored =
@@ -119,18 +125,18 @@ fn describe_ignored(checked: &CheckReport) -> Option<String> {
 }
 
 /// Describes a rule that failed or hit a limit.
-pub(super) fn describe_fault(error: &ValidatorFault) -> String {
+pub(super) fn describe_rule_failure(error: &ValidatorFault) -> String {
     format!("Error in Lineside: rule {} failed: {}", error.rule, error.message)
 }
 
 /// Returns the number of findings of each severity, in words.
-fn count_by_severity(findings: &[CheckFinding]) -> String {
+fn describe_severity_counts(findings: &[CheckFinding]) -> String {
     if findings.is_empty() {
         return "No findings.".to_owned();
     }
     let format_count = |severity, one: &str| match super::count_findings(findings, severity) {
         1 => format!("1 {one}"),
-        n => format!("{} {one}s", format_grouped(n)),
+        n => format!("{} {one}s", format_with_thin_spaces(n)),
     };
     format!(
         "{}, {}, {}.",
@@ -140,23 +146,23 @@ fn count_by_severity(findings: &[CheckFinding]) -> String {
     )
 }
 
-pub(super) fn format_times(total: u64) -> String {
+pub(super) fn format_occurrences(total: u64) -> String {
     match total {
         1 => "once".to_owned(),
-        n => format!("{} times", format_grouped(n)),
+        n => format!("{} times", format_with_thin_spaces(n)),
     }
 }
 
 /// Formats one finding: its location, then its fields.
-pub(super) fn finding_line(fields: &FindingFields, sample: &Map<String, Value>) -> String {
+pub(super) fn format_finding_line(fields: &FindingFields, sample: &Map<String, Value>) -> String {
     const FILES: [&str; 2] = ["filename", "childFilename"];
     const LINES: [&str; 2] = ["csvRowNumber", "line"];
-    let names = fields.field_names(std::slice::from_ref(sample));
+    let names = fields.ordered_field_names(std::slice::from_ref(sample));
     let find = |names_to_find: [&'static str; 2]| {
         names_to_find.into_iter().find(|name| names.contains(name))
     };
     let (file, line) = (find(FILES), find(LINES));
-    let cell = |name: &str| fields.format_cell(name, sample).unwrap_or_default();
+    let cell = |name: &str| fields.format_field_value(name, sample).unwrap_or_default();
     let mut file_location: Vec<String> = Vec::new();
     file_location.extend(file.map(cell));
     file_location.extend(line.map(|name| format!("line {}", cell(name))));
@@ -164,7 +170,7 @@ pub(super) fn finding_line(fields: &FindingFields, sample: &Map<String, Value>) 
     let format_field = |name: &&str| {
         // Other fields keep their names in the reference validator's report, by which users search.
         let label =
-            if name.contains("RowNumber") { plain_field_name(name) } else { (*name).to_owned() };
+            if name.contains("RowNumber") { field_name_in_words(name) } else { (*name).to_owned() };
         match sample.get(*name) {
             Some(text @ Value::String(_)) => format!("{label} {text}"),
             Some(Value::Array(_)) => format!("{label} [{}]", cell(name)),
@@ -179,7 +185,7 @@ pub(super) fn finding_line(fields: &FindingFields, sample: &Map<String, Value>) 
     }
 }
 
-fn paint_severity(severity: Severity, text: &str) -> String {
+fn colorize_by_severity(severity: Severity, text: &str) -> String {
     let color = match severity {
         Severity::Error => 31,
         Severity::Warning => 33,
@@ -190,8 +196,8 @@ fn paint_severity(severity: Severity, text: &str) -> String {
 
 impl CheckFinding {
     /// Returns the heading of a finding.
-    pub(super) fn finding_title(&self) -> String {
-        format!("{} ({})", self.code, format_times(self.total))
+    pub(super) fn code_with_count(&self) -> String {
+        format!("{} ({})", self.code, format_occurrences(self.total))
     }
 }
 
@@ -204,8 +210,10 @@ mod tests {
     #[test]
     fn control_characters_in_names_are_escaped() {
         let sample = json!({"filename": "a\n::error::owned\u{1b}[2J\u{9b}x\u{7f}.txt", "csvRowNumber": 2, "fieldValue": "b\u{9b}\n"});
-        let line =
-            finding_line(&FindingFields::for_code("unknown_file", ""), sample.as_object().unwrap());
+        let line = format_finding_line(
+            &FindingFields::for_code("unknown_file", ""),
+            sample.as_object().unwrap(),
+        );
         let escaped = escape_control_chars(&line);
         assert_eq!(
             escaped,

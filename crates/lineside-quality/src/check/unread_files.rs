@@ -2,7 +2,7 @@
 
 use lineside_validate::rules::gtfs::{IncompleteFile, MissingFilePart};
 
-use super::format_grouped;
+use super::format_with_thin_spaces;
 
 /// The text above the list of such files.
 pub const UNREAD: &str = "Some data could not be checked. Fix these files and validate again; there may be more findings:";
@@ -19,7 +19,7 @@ pub fn describe_unread_file(file: &IncompleteFile) -> String {
             format!("1 unreadable row in {name} was skipped")
         }
         MissingFilePart::Rows => {
-            format!("{} unreadable rows in {name} were skipped", format_grouped(file.rows))
+            format!("{} unreadable rows in {name} were skipped", format_with_thin_spaces(file.rows))
         }
         MissingFilePart::Rest if file.rows == 0 => {
             format!("{name} could not be read to its end; the rest was skipped")
@@ -45,11 +45,11 @@ pub fn describe_unread_file(file: &IncompleteFile) -> String {
 }
 
 fn format_row_count(rows: u64) -> String {
-    if rows == 1 { "1 row".to_owned() } else { format!("{} rows", format_grouped(rows)) }
+    if rows == 1 { "1 row".to_owned() } else { format!("{} rows", format_with_thin_spaces(rows)) }
 }
 
 /// Returns true if a file has unreadable rows, so that the count of its records is too low.
-pub(super) fn is_count_incomplete(kind: &str, unread: &[IncompleteFile]) -> bool {
+pub(super) fn has_unreadable_rows(kind: &str, unread: &[IncompleteFile]) -> bool {
     let file = match kind {
         "agencies" => "agency.txt",
         "routes" => "routes.txt",
@@ -107,8 +107,8 @@ mod tests {
                 rules: 1,
             }]
         };
-        assert!(is_count_incomplete("routes", &unread(MissingFilePart::Rows)));
-        assert!(!is_count_incomplete("trips", &unread(MissingFilePart::Rows)));
-        assert!(!is_count_incomplete("routes", &unread(MissingFilePart::File)));
+        assert!(has_unreadable_rows("routes", &unread(MissingFilePart::Rows)));
+        assert!(!has_unreadable_rows("trips", &unread(MissingFilePart::Rows)));
+        assert!(!has_unreadable_rows("routes", &unread(MissingFilePart::File)));
     }
 }

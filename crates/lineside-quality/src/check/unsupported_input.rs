@@ -24,7 +24,7 @@ const ARCHIVE_SIGNATURES: [(&[u8], &str); 5] = [
 ];
 
 /// Describes an unsupported input and what to do about it; without a full stop.
-pub(super) fn describe_input(body: &[u8]) -> String {
+pub(super) fn describe_unsupported_input(body: &[u8]) -> String {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     let head = &start[..start.len().min(INSPECTED_BYTES)];
     if start.trim_ascii().is_empty() {
@@ -56,7 +56,7 @@ pub(super) fn describe_input(body: &[u8]) -> String {
     match text.trim_start().chars().next() {
         Some('{' | '[') => describe_json(start),
         Some('<') => describe_xml(&text),
-        _ => describe_table(&text).unwrap_or_else(|| describe_unknown(&text)),
+        _ => describe_single_gtfs_table(&text).unwrap_or_else(|| describe_unknown(&text)),
     }
 }
 
@@ -71,14 +71,14 @@ fn describe_zip(body: &[u8]) -> String {
                 return format!("this zip cannot be read: {error}; the download may be incomplete");
             }
         };
-    if let Some(message) = describe_nested_zips(names.iter().map(String::as_str)) {
+    if let Some(message) = describe_zip_of_zips(names.iter().map(String::as_str)) {
         return message;
     }
     format!("this zip has no GTFS table and no NeTEx publication: {}", list_first_files(&names))
 }
 
 /// Describes a zip that contains zips; `None` if it contains none.
-pub(super) fn describe_nested_zips<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+pub(super) fn describe_zip_of_zips<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let zips: Vec<String> = names.filter(|name| is_zip_name(name)).map(str::to_owned).collect();
     (!zips.is_empty()).then(|| {
         format!(
@@ -203,7 +203,7 @@ fn describe_unknown(text: &str) -> String {
 }
 
 /// Describes a single table of a schedule; `None` if the header is not GTFS.
-fn describe_table(text: &str) -> Option<String> {
+fn describe_single_gtfs_table(text: &str) -> Option<String> {
     let header = text.lines().find(|line| !line.trim().is_empty())?;
     let names: Vec<&str> = header.split(',').map(|name| name.trim().trim_matches('"')).collect();
     let known = |file: &&'static lineside_formats::gtfs::fields::FileSpec| {
@@ -275,7 +275,7 @@ mod tests {
             (b"\x00\x01\x02", "it is a binary file"),
         ];
         for (body, expected_text) in cases {
-            let description = describe_input(body);
+            let description = describe_unsupported_input(body);
             assert!(description.contains(expected_text), "{expected_text}: {description}");
         }
     }

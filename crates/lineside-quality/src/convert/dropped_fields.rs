@@ -9,7 +9,7 @@ use lineside_formats::{
 };
 
 /// Counts the parts of a SIRI message that SIRI output drops.
-pub(super) fn report_dropped_siri(message: &SiriMessage, losses: &mut ConversionReport) {
+pub(super) fn report_parts_dropped_from_siri(message: &SiriMessage, losses: &mut ConversionReport) {
     for payload in &message.payloads {
         match payload {
             MessagePayload::Fault(_) => {
@@ -24,7 +24,10 @@ pub(super) fn report_dropped_siri(message: &SiriMessage, losses: &mut Conversion
 }
 
 /// Counts the entities that GeoJSON cannot represent, except deleted ones.
-pub(super) fn report_dropped_geojson(message: &FeedMessage, losses: &mut ConversionReport) {
+pub(super) fn report_entities_dropped_from_geojson(
+    message: &FeedMessage,
+    losses: &mut ConversionReport,
+) {
     for entity in message.entity.iter().filter(|entity| !entity.is_deleted()) {
         let id = Some(entity.id.as_str());
         if entity.trip_update.is_some() {
@@ -41,7 +44,7 @@ const EXTENSIONS_MAX: usize = 100;
 
 /// Counts dropped extensions: they have numbers, but other formats need names. `is_written` returns true for payloads
 /// that are written; the extensions of other payloads are dropped with them.
-pub(super) fn report_dropped_extensions(
+pub(super) fn report_dropped_gtfs_rt_extensions(
     message: &SplitFeedMessage,
     why: &'static str,
     is_written: impl Fn(&str) -> bool,

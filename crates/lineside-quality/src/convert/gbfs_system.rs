@@ -11,7 +11,7 @@ use lineside_gbfs::{
     encode_discovery_file, encode_gbfs_file, output_file_name,
 };
 
-use super::{ConversionError, ConversionOutput, ConversionTarget, NamedFile};
+use super::{ConversionError, ConversionOutput, ConversionTargetFormat, NamedFileBody};
 
 /// Default language of a system.
 const LANGUAGE_DEFAULT: &str = "en";
@@ -27,28 +27,30 @@ struct GbfsSystem {
 }
 
 pub(super) fn convert_system(
-    files: &[NamedFile],
+    files: &[NamedFileBody],
     language: Option<String>,
-    others: &[(String, Vec<NamedFile>)],
+    others: &[(String, Vec<NamedFileBody>)],
     missing: ConversionReport,
-    to: ConversionTarget,
+    to: ConversionTargetFormat,
     out: &std::fs::File,
 ) -> Result<ConversionOutput, ConversionError> {
     let mut system = decode_system(files, language, missing)?;
-    add_languages(&mut system, others, to);
+    add_translated_texts(&mut system, others, to);
     match to {
-        ConversionTarget::Geojson => geojson_map::write_geojson(system, out),
-        ConversionTarget::Gbfs2 => Ok(write_system(files, system, WritableGbfsVersion::Two)),
-        _ => Ok(write_system(files, system, WritableGbfsVersion::Three)),
+        ConversionTargetFormat::Geojson => geojson_map::write_gbfs_geojson(system, out),
+        ConversionTargetFormat::Gbfs2 => {
+            Ok(write_gbfs_files(files, system, WritableGbfsVersion::Two))
+        }
+        _ => Ok(write_gbfs_files(files, system, WritableGbfsVersion::Three)),
     }
 }
 
 fn decode_system(
-    files: &[NamedFile],
+    files: &[NamedFileBody],
     language: Option<String>,
     missing: ConversionReport,
 ) -> Result<GbfsSystem, ConversionError> {
-    let language = language.or_else(|| declared_language(files));
+    let language = language.or_else(|| read_declared_language(files));
     let language = language.unwrap_or_else(|| LANGUAGE_DEFAULT.to_owned());
     let (mut problems, mut losses) = (Problems::new(), missing);
     let mut read = BTreeMap::new();
@@ -74,14 +76,14 @@ fn decode_system(
 }
 
 /// Adds the texts of other languages, if the target format supports several.
-fn add_languages(
+fn add_translated_texts(
     system: &mut GbfsSystem,
-    others: &[(String, Vec<NamedFile>)],
-    to: ConversionTarget,
+    others: &[(String, Vec<NamedFileBody>)],
+    to: ConversionTargetFormat,
 ) {
     for (language, files) in others {
         for (name, body) in files {
-            if to == ConversionTarget::Gbfs2 {
+            if to == ConversionTargetFormat::Gbfs2 {
                 let why = "it is in another language, and GBFS 2 has only one";
                 system.conversion_report.record_dropped_object(
                     "file",
@@ -108,20 +110,20 @@ fn add_languages(
     }
 }
 
-fn write_system(
-    files: &[NamedFile],
+fn write_gbfs_files(
+    files: &[NamedFileBody],
     system: GbfsSystem,
     version: WritableGbfsVersion,
 ) -> ConversionOutput {
     let GbfsSystem { language, files: mut read, problems, mut conversion_report } = system;
-    let has_hours =
-        version == WritableGbfsVersion::Three && complete_system_info(files, &mut read, &language);
+    let has_hours = version == WritableGbfsVersion::Three
+        && complete_system_information(files, &mut read, &language);
     if version == WritableGbfsVersion::Three
         && let Some(file) = read.get_mut(&FileKind::SystemInformation)
     {
         conversion_report.merge(file.content.adapt_contacts_to_v3(None));
     }
-    let mut out: Vec<NamedFile> = Vec::new();
+    let mut out: Vec<NamedFileBody> = Vec::new();
     let mut listed: Vec<(&str, String)> = Vec::new();
     let mut counts = 0;
     for (&kind, file) in &read {
@@ -143,7 +145,7 @@ fn write_system(
         listed.push((name, format!("{name}.json")));
         out.push((format!("{name}.json"), Bytes::from(written.body)));
     }
-    let head = discovery_head(files, read.values().map(|file| &file.head));
+    let head = build_discovery_header(files, read.values().map(|file| &file.head));
     let discovery = encode_discovery_file(&[(language, listed)], &head, version);
     out.insert(0, (format!("{DISCOVERY}.json"), discovery.into()));
     ConversionOutput {
@@ -157,7 +159,7 @@ fn write_system(
 }
 
 /// Returns the language that a system declares.
-fn declared_language(files: &[NamedFile]) -> Option<String> {
+fn read_declared_language(files: &[NamedFileBody]) -> Option<String> {
     let kind = FileKind::SystemInformation;
     let (_, body) =
         files.iter().find(|(name, _)| FileKind::kind_from_file_name(name) == Some(kind))?;
@@ -168,8 +170,8 @@ fn declared_language(files: &[NamedFile]) -> Option<String> {
 
 /// Adds the fields that version 3 requires to the system information; returns true if it then has the opening hours of
 /// the other files.
-fn complete_system_info(
-    files: &[NamedFile],
+fn complete_system_information(
+    files: &[NamedFileBody],
     read: &mut BTreeMap<FileKind, GbfsFile>,
     language: &str,
 ) -> bool {
@@ -193,8 +195,8 @@ fn complete_system_info(
 }
 
 /// Builds the head of the discovery file, which is as fresh as the newest of its files.
-fn discovery_head<'a>(
-    files: &[NamedFile],
+fn build_discovery_header<'a>(
+    files: &[NamedFileBody],
     heads: impl Iterator<Item = &'a FileHeader>,
 ) -> FileHeader {
     let own = files.iter().find(|(name, _)| name == DISCOVERY);

@@ -19,16 +19,16 @@ use clap::ValueEnum;
 use lineside_formats::{
     ConversionReport, Error, Format, Problems, sniff_format, sniff_schedule_format,
 };
-use lineside_model::{MatchCount, SiriIds};
+use lineside_model::{MatchCount, SiriIdMapping};
 use serde_json::{Value, json};
 
 pub use gbfs_system::DISCOVERY;
-pub use realtime::build_network_state;
-pub use realtime::{ConversionSchedule, siri_to_gtfs_realtime};
+pub use realtime::build_state_from_message;
+pub use realtime::{SiriConversionSchedule, siri_to_gtfs_rt_via_state};
 
 /// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ConversionTarget {
+pub enum ConversionTargetFormat {
     /// A schedule: a zip of tables
     Gtfs,
     /// Real time, in protobuf
@@ -47,36 +47,38 @@ pub enum ConversionTarget {
     Gbfs3,
 }
 
-impl fmt::Display for ConversionTarget {
+impl fmt::Display for ConversionTargetFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = self.to_possible_value();
         f.write_str(value.as_ref().map_or("", |value| value.get_name()))
     }
 }
 
-impl ConversionTarget {
+impl ConversionTargetFormat {
     /// Returns the formats that an input format can be converted to.
-    fn targets_for(format: Format) -> &'static [ConversionTarget] {
+    fn targets_for(format: Format) -> &'static [ConversionTargetFormat] {
         match format {
-            Format::Gtfs => &[ConversionTarget::Geojson],
-            Format::Netex => &[ConversionTarget::Gtfs, ConversionTarget::Geojson],
+            Format::Gtfs => &[ConversionTargetFormat::Geojson],
+            Format::Netex => &[ConversionTargetFormat::Gtfs, ConversionTargetFormat::Geojson],
             Format::GtfsRt | Format::Siri => &[
-                ConversionTarget::GtfsRt,
-                ConversionTarget::GtfsRtJson,
-                ConversionTarget::SiriXml,
-                ConversionTarget::SiriJson,
-                ConversionTarget::Geojson,
+                ConversionTargetFormat::GtfsRt,
+                ConversionTargetFormat::GtfsRtJson,
+                ConversionTargetFormat::SiriXml,
+                ConversionTargetFormat::SiriJson,
+                ConversionTargetFormat::Geojson,
             ],
-            Format::Gbfs => {
-                &[ConversionTarget::Gbfs2, ConversionTarget::Gbfs3, ConversionTarget::Geojson]
-            }
+            Format::Gbfs => &[
+                ConversionTargetFormat::Gbfs2,
+                ConversionTargetFormat::Gbfs3,
+                ConversionTargetFormat::Geojson,
+            ],
             Format::Raw => &[],
         }
     }
 }
 
 /// A file of an input or output, with its name.
-pub type NamedFile = (String, Bytes);
+pub type NamedFileBody = (String, Bytes);
 
 /// Largest input other than a schedule, in bytes over all its files: it is held in memory, several times over.
 pub const REALTIME_BYTES_MAX: u64 = 256 << 20;
@@ -90,11 +92,11 @@ pub enum ConversionInput {
     /// The files of a GBFS system in one of its languages.
     System {
         /// The files, including the discovery file.
-        files: Vec<NamedFile>,
+        files: Vec<NamedFileBody>,
         /// The language of the files in the discovery file, if known.
         language: Option<String>,
         /// The files of the other languages, by language.
-        others: Vec<(String, Vec<NamedFile>)>,
+        others: Vec<(String, Vec<NamedFileBody>)>,
         /// Listed files that could not be fetched, each with the reason.
         missing_files: ConversionReport,
     },
@@ -105,12 +107,12 @@ impl ConversionInput {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read, or is larger than [`REALTIME_BYTES_MAX`] without being a schedule.
-    pub fn from_file(mut file: File) -> Result<ConversionInput, ConversionError> {
+    pub fn open_file_input(mut file: File) -> Result<ConversionInput, ConversionError> {
         if let Some(format) = sniff_schedule_format(&file)? {
             return Ok(ConversionInput::Schedule(format, file));
         }
         if file.metadata()?.len() > REALTIME_BYTES_MAX {
-            return Err(ConversionError::Unreadable(too_large_message()));
+            return Err(ConversionError::Unreadable(input_too_large_message()));
         }
         let mut body = Vec::new();
         file.rewind()?;
@@ -121,7 +123,7 @@ impl ConversionInput {
 }
 
 /// Returns the error for an input beyond [`REALTIME_BYTES_MAX`].
-pub fn too_large_message() -> String {
+pub fn input_too_large_message() -> String {
     let size_mib = REALTIME_BYTES_MAX >> 20;
     format!("larger than {size_mib} MiB; only schedules in GTFS or NeTEx may be larger")
 }
@@ -132,7 +134,7 @@ pub struct ConversionOutput {
     /// The format of the input.
     pub from: Format,
     /// The files of an output folder; empty if the output is a single file.
-    pub files: Vec<NamedFile>,
+    pub files: Vec<NamedFileBody>,
     /// Number of written objects by kind.
     pub counts: Vec<(&'static str, u64)>,
     /// Errors of the input.
@@ -144,7 +146,7 @@ pub struct ConversionOutput {
 }
 
 impl ConversionOutput {
-    pub fn report_json(&self, to: ConversionTarget) -> Value {
+    pub fn report_json(&self, to: ConversionTargetFormat) -> Value {
         let counts: serde_json::Map<String, Value> =
             self.counts.iter().map(|(kind, count)| ((*kind).to_owned(), json!(count))).collect();
         let problems = self
@@ -175,9 +177,9 @@ fn trip_matching_json(counts: &MatchCount) -> Value {
         json!({
             "reason": reason.as_str(),
             "count": found.count,
-            "unmatched": reason.is_unmatched(),
+            "unmatched": reason.is_counted_as_unmatched(),
             "samples": found.sample_ids().collect::<Vec<_>>(),
-            "known_ids": found.known_ids().collect::<Vec<_>>(),
+            "known_ids": found.timetable_sample_ids().collect::<Vec<_>>(),
         })
     });
     json!({
@@ -205,7 +207,7 @@ impl ConversionError {
     }
 
     /// Returns the reason in words.
-    fn into_message(self) -> String {
+    fn into_reason(self) -> String {
         match self {
             ConversionError::Unsupported(message)
             | ConversionError::Unreadable(message)
@@ -214,7 +216,7 @@ impl ConversionError {
     }
 }
 
-fn write_failed(error: &io::Error) -> ConversionError {
+fn output_write_error(error: &io::Error) -> ConversionError {
     ConversionError::Unreadable(format!("the output cannot be written: {error}"))
 }
 
@@ -232,11 +234,11 @@ impl From<Error> for ConversionError {
 
 /// Additional inputs for real-time data.
 #[derive(Debug, Default)]
-pub struct ConversionContext {
+pub struct ConversionOptions {
     /// The schedule that the data belong to, in GTFS or NeTEx.
     pub schedule: Option<File>,
     /// The mapping of SIRI ids to the schedule's, if given.
-    pub ids: Option<SiriIds>,
+    pub ids: Option<SiriIdMapping>,
 }
 
 /// Converts `input` and writes to `out`, which must be empty; the files of a folder are returned instead. Blocks for a
@@ -250,39 +252,39 @@ pub struct ConversionContext {
 /// written.
 pub fn convert_input(
     input: ConversionInput,
-    to: ConversionTarget,
-    context: ConversionContext,
+    to: ConversionTargetFormat,
+    context: ConversionOptions,
     out: &File,
 ) -> Result<ConversionOutput, ConversionError> {
     let body = match input {
         ConversionInput::System { files, language, others, missing_files } => {
-            check_target(Format::Gbfs, to)?;
-            check_context(Format::Gbfs, to, &context)?;
+            check_target_supported(Format::Gbfs, to)?;
+            check_options_have_effect(Format::Gbfs, to, &context)?;
             return gbfs_system::convert_system(&files, language, &others, missing_files, to, out);
         }
         ConversionInput::Schedule(from, file) => {
-            check_target(from, to)?;
-            check_context(from, to, &context)?;
+            check_target_supported(from, to)?;
+            check_options_have_effect(from, to, &context)?;
             return match from {
                 Format::Netex => netex::convert_netex(file, to, out),
-                _ => schedule_geojson::convert_gtfs(file, out),
+                _ => schedule_geojson::convert_gtfs_to_geojson(file, out),
             };
         }
         ConversionInput::Body(body) => body,
     };
     let from = sniff_format(&body).unwrap_or(Format::Raw);
-    check_target(from, to)?;
-    check_context(from, to, &context)?;
-    let schedule = context.schedule.map(netex::to_gtfs_zip).transpose()?;
+    check_target_supported(from, to)?;
+    check_options_have_effect(from, to, &context)?;
+    let schedule = context.schedule.map(netex::open_as_gtfs_zip).transpose()?;
     realtime::convert_realtime(body, from, to, schedule, &context.ids.unwrap_or_default(), out)
 }
 
 /// Refuses options without effect: a schedule for an input that is not real-time data, and an id mapping for an input
 /// or target without translated ids.
-fn check_context(
+fn check_options_have_effect(
     from: Format,
-    to: ConversionTarget,
-    context: &ConversionContext,
+    to: ConversionTargetFormat,
+    context: &ConversionOptions,
 ) -> Result<(), ConversionError> {
     let from_name = from.as_str();
     if context.schedule.is_some() && !from.is_realtime() {
@@ -298,15 +300,15 @@ fn check_context(
         return Err(ConversionError::Unsupported(reason));
     }
     match to {
-        ConversionTarget::SiriXml | ConversionTarget::SiriJson => {
+        ConversionTargetFormat::SiriXml | ConversionTargetFormat::SiriJson => {
             Err(ConversionError::Unsupported("SIRI output keeps the ids of SIRI input".to_owned()))
         }
         _ => Ok(()),
     }
 }
 
-fn check_target(from: Format, to: ConversionTarget) -> Result<(), ConversionError> {
-    let targets = ConversionTarget::targets_for(from);
+fn check_target_supported(from: Format, to: ConversionTargetFormat) -> Result<(), ConversionError> {
+    let targets = ConversionTargetFormat::targets_for(from);
     if targets.contains(&to) {
         return Ok(());
     }

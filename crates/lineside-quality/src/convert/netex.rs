@@ -10,19 +10,20 @@ use lineside_formats::{
     sniff_schedule_format,
 };
 
-use super::{ConversionError, ConversionOutput, ConversionTarget, schedule_geojson};
+use super::{ConversionError, ConversionOutput, ConversionTargetFormat, schedule_geojson};
 
 pub(super) fn convert_netex(
     file: File,
-    to: ConversionTarget,
+    to: ConversionTargetFormat,
     out: &File,
 ) -> Result<ConversionOutput, ConversionError> {
-    if to == ConversionTarget::Geojson {
+    if to == ConversionTargetFormat::Geojson {
         let zip = tempfile::tempfile()?;
-        let (counts, mut problems, mut losses) = write_gtfs_zip(file, &zip, MissingValues::Empty)?;
-        let (map, dataset) = schedule_geojson::convert_schedule(zip, out)?;
+        let (counts, mut problems, mut losses) =
+            convert_netex_to_gtfs_zip(file, &zip, MissingValueHandling::Empty)?;
+        let (map, dataset) = schedule_geojson::write_geojson_and_load_dataset(zip, out)?;
         problems.merge(netex::drop_already_reported_problems(map.problems, &dataset.timetable));
-        losses.merge(schedule_geojson::report_unplaced_stops(&dataset));
+        losses.merge(schedule_geojson::report_stops_without_position(&dataset));
         let why = schedule_geojson::NO_PLACE;
         losses.record_dropped_objects(
             "ServiceJourney",
@@ -37,7 +38,8 @@ pub(super) fn convert_netex(
             ..map
         });
     }
-    let (counts, problems, losses) = write_gtfs_zip(file, out, MissingValues::Filled)?;
+    let (counts, problems, losses) =
+        convert_netex_to_gtfs_zip(file, out, MissingValueHandling::Filled)?;
     Ok(ConversionOutput {
         from: Format::Netex,
         files: Vec::new(),
@@ -55,7 +57,7 @@ pub(super) fn convert_netex(
 }
 
 /// Returns a schedule in GTFS or NeTEx as a GTFS zip.
-pub(super) fn to_gtfs_zip(schedule: File) -> Result<File, ConversionError> {
+pub(super) fn open_as_gtfs_zip(schedule: File) -> Result<File, ConversionError> {
     match sniff_schedule_format(&schedule)? {
         Some(Format::Netex) => {}
         Some(_) => return Ok(schedule),
@@ -64,14 +66,14 @@ pub(super) fn to_gtfs_zip(schedule: File) -> Result<File, ConversionError> {
         }
     }
     let zip = tempfile::tempfile()?;
-    write_gtfs_zip(schedule, &zip, MissingValues::Empty)
+    convert_netex_to_gtfs_zip(schedule, &zip, MissingValueHandling::Empty)
         .map_err(ConversionError::from_schedule_error)?;
     Ok(zip)
 }
 
 /// Handling of values that GTFS requires and the publication lacks.
 #[derive(Clone, Copy)]
-enum MissingValues {
+enum MissingValueHandling {
     /// Placeholders, because other software would refuse the zip.
     Filled,
     /// Left empty: this program reads the zip, and must not show a stop at an invented position.
@@ -79,9 +81,9 @@ enum MissingValues {
 }
 
 /// A table writer that leaves incomplete rows incomplete.
-struct IncompleteTables<'a, T>(&'a mut T);
+struct KeepIncompleteRows<'a, T>(&'a mut T);
 
-impl<T: TableWriter> TableWriter for IncompleteTables<'_, T> {
+impl<T: TableWriter> TableWriter for KeepIncompleteRows<'_, T> {
     fn begin_table(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
         self.0.begin_table(table, columns)
     }
@@ -99,19 +101,21 @@ impl<T: TableWriter> TableWriter for IncompleteTables<'_, T> {
     }
 }
 
-fn write_gtfs_zip(
+fn convert_netex_to_gtfs_zip(
     file: File,
     out: &File,
-    gaps: MissingValues,
+    gaps: MissingValueHandling,
 ) -> Result<(RecordCounts, Problems, ConversionReport), Error> {
     let limits = PublicationLimits::default();
     let mut source = PublicationSource::from_reader(BufReader::new(file), &limits.files)?;
     let (publication, mut problems) = netex::decode_publication(&mut source, &limits)?;
     let mut tables = ZipTableWriter::new(BufWriter::new(out));
     let losses = match gaps {
-        MissingValues::Filled => netex::write_gtfs(&publication, &mut tables, &mut problems)?,
-        MissingValues::Empty => {
-            netex::write_gtfs(&publication, &mut IncompleteTables(&mut tables), &mut problems)?
+        MissingValueHandling::Filled => {
+            netex::write_gtfs(&publication, &mut tables, &mut problems)?
+        }
+        MissingValueHandling::Empty => {
+            netex::write_gtfs(&publication, &mut KeepIncompleteRows(&mut tables), &mut problems)?
         }
     };
     tables.finish_archive()?.flush().map_err(Error::from_io)?;

@@ -22,12 +22,15 @@ use lineside_formats::{
 use lineside_hub::Epoch;
 use lineside_ingest::{Network, NetworkWriter, siri_to_gtfs_rt};
 use lineside_model::{
-    Dataset, FeedId, NetworkState, SiriIds, exports, geojson, match_trips,
-    siri_output::{RecordFilter, SiriElements, SiriOutput, conversion_report, select_new_records},
+    Dataset, FeedId, NetworkState, SiriIdMapping, count_matched_trips, exports, geojson,
+    siri_output::{
+        EncodedSiriElements, RecordFilter, SiriOutput, report_fields_without_siri,
+        select_new_records,
+    },
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
 
-use super::{ConversionError, ConversionOutput, ConversionTarget, dropped_fields};
+use super::{ConversionError, ConversionOutput, ConversionTargetFormat, dropped_fields};
 
 /// Id of the input's feed; not visible in any output.
 pub(super) static NAME: LazyLock<FeedId> =
@@ -40,21 +43,21 @@ const SIRI_VERSION: &str = "2.1";
 
 /// The schedule that SIRI messages belong to.
 #[derive(Clone, Debug)]
-pub struct ConversionSchedule(Arc<Dataset>);
+pub struct SiriConversionSchedule(Arc<Dataset>);
 
-impl ConversionSchedule {
+impl SiriConversionSchedule {
     /// Reads a GTFS zip.
     ///
     /// # Errors
     /// Returns the decoder's error.
-    pub fn from_zip(zip: Bytes) -> Result<ConversionSchedule, Error> {
-        Dataset::load_gtfs(SCHEDULE.clone(), zip, UnixMillis(0))
-            .map(|it| ConversionSchedule(Arc::new(it)))
+    pub fn from_zip(zip: Bytes) -> Result<SiriConversionSchedule, Error> {
+        Dataset::decode_gtfs_zip(SCHEDULE.clone(), zip, UnixMillis(0))
+            .map(|it| SiriConversionSchedule(Arc::new(it)))
     }
 
     /// Returns the time zone of times without an offset.
-    pub fn time_zone(schedule: Option<&ConversionSchedule>) -> TimeZone {
-        dataset_time_zone(schedule.map(|it| &*it.0))
+    pub fn schedule_time_zone_or_utc(schedule: Option<&SiriConversionSchedule>) -> TimeZone {
+        dataset_time_zone_or_utc(schedule.map(|it| &*it.0))
     }
 }
 
@@ -62,17 +65,18 @@ impl ConversionSchedule {
 ///
 /// # Errors
 /// Returns an error if the server would refuse the message.
-pub fn siri_to_gtfs_realtime(
+pub fn siri_to_gtfs_rt_via_state(
     message: &SiriMessage,
-    ids: &SiriIds,
-    schedule: Option<&ConversionSchedule>,
+    ids: &SiriIdMapping,
+    schedule: Option<&SiriConversionSchedule>,
 ) -> Result<FeedMessage, String> {
-    let zone = ConversionSchedule::time_zone(schedule);
+    let zone = SiriConversionSchedule::schedule_time_zone_or_utc(schedule);
     let timetable = schedule.map(|it| &*it.0.timetable);
     let (translated, ..) = siri_to_gtfs_rt(message, ids, timetable, &zone);
-    let state = build_network_state(&translated, schedule.map(|it| Arc::clone(&it.0)));
-    let (state, _) = state.map_err(ConversionError::into_message)?;
-    let export = exports::gtfs_rt_message(&state, NAME.as_str(), exports::ExportPart::All);
+    let state = build_state_from_message(&translated, schedule.map(|it| Arc::clone(&it.0)));
+    let (state, _) = state.map_err(ConversionError::into_reason)?;
+    let export =
+        exports::get_gtfs_rt_export(&state, NAME.as_str(), exports::ExportedEntityKinds::All);
     let bytes = export.map(|export| export.bytes).unwrap_or_default();
     let decoded = gtfs_rt::decode_feed_message(bytes, &gtfs_rt::FeedMessageLimits::default());
     decoded.map(|(message, _)| message).map_err(|error| error.to_string())
@@ -87,59 +91,64 @@ enum DecodedMessage {
 pub(super) fn convert_realtime(
     body: Bytes,
     from: Format,
-    to: ConversionTarget,
+    to: ConversionTargetFormat,
     schedule: Option<File>,
-    ids: &SiriIds,
+    ids: &SiriIdMapping,
     mut out: &File,
 ) -> Result<ConversionOutput, ConversionError> {
-    let schedule = schedule.map(read_dataset).transpose()?;
+    let schedule = schedule.map(load_schedule_dataset).transpose()?;
     let (read, mut problems) = decode_message(body, from, schedule.as_deref())?;
-    let zone = dataset_time_zone(schedule.as_deref());
+    let zone = dataset_time_zone_or_utc(schedule.as_deref());
     let (message, more, untranslated) = to_feed_message(&read, ids, schedule.as_deref(), &zone);
     problems.merge(more);
-    let mut counts = count_entities(&message);
-    let matched = schedule.as_ref().map(|it| match_trips(&message.entity, &it.timetable));
-    let mut losses = decoding_report(&read, to, untranslated);
+    let mut counts = count_gtfs_rt_entities(&message);
+    let matched = schedule.as_ref().map(|it| count_matched_trips(&message.entity, &it.timetable));
+    let mut losses = initial_conversion_report(&read, to, untranslated);
     let written = match (to, &read) {
-        (ConversionTarget::GtfsRt, DecodedMessage::GtfsRt(shallow)) => {
+        (ConversionTargetFormat::GtfsRt, DecodedMessage::GtfsRt(shallow)) => {
             let entities = shallow.entities.iter().map(|raw| raw.bytes.clone());
             gtfs_rt::encode_feed_message(&shallow.header, entities)
         }
-        (ConversionTarget::GtfsRt | ConversionTarget::GtfsRtJson, read) => {
+        (ConversionTargetFormat::GtfsRt | ConversionTargetFormat::GtfsRtJson, read) => {
             if let DecodedMessage::GtfsRt(shallow) = read {
-                dropped_fields::report_dropped_extensions(
+                dropped_fields::report_dropped_gtfs_rt_extensions(
                     shallow,
                     "JSON has no field for it",
                     |_| true,
                     &mut losses,
                 );
             }
-            write_message(&message, to, &mut losses)?
+            encode_gtfs_rt_output(&message, to, &mut losses)?
         }
-        (ConversionTarget::SiriXml, DecodedMessage::Siri(siri, _)) => {
+        (ConversionTargetFormat::SiriXml, DecodedMessage::Siri(siri, _)) => {
             counts = count_siri_elements(siri);
             siri::encode_xml(siri).into()
         }
-        (ConversionTarget::SiriJson, DecodedMessage::Siri(siri, _)) => {
+        (ConversionTargetFormat::SiriJson, DecodedMessage::Siri(siri, _)) => {
             counts = count_siri_elements(siri);
             siri::encode_json(siri).into()
         }
         (_, read) => {
             if let DecodedMessage::GtfsRt(shallow) = read {
                 let why = "the other format has no field for it";
-                let is_written = |payload: &str| supported_payloads(to).contains(&payload);
-                dropped_fields::report_dropped_extensions(shallow, why, is_written, &mut losses);
+                let is_written = |payload: &str| representable_payloads(to).contains(&payload);
+                dropped_fields::report_dropped_gtfs_rt_extensions(
+                    shallow,
+                    why,
+                    is_written,
+                    &mut losses,
+                );
             }
             let has_schedule = schedule.is_some();
-            let state = build_network_state(&message, schedule)?;
+            let state = build_state_from_message(&message, schedule)?;
             problems.merge(state.1);
             let (written, named_counts) =
-                convert_through_state(&state.0, &message, (to, has_schedule), &mut losses);
+                encode_from_network_state(&state.0, &message, (to, has_schedule), &mut losses);
             counts = named_counts;
             written
         }
     };
-    out.write_all(&written).map_err(|error| super::write_failed(&error))?;
+    out.write_all(&written).map_err(|error| super::output_write_error(&error))?;
     Ok(ConversionOutput {
         from,
         files: Vec::new(),
@@ -151,23 +160,24 @@ pub(super) fn convert_realtime(
 }
 
 /// Loads the schedule that real-time data belong to.
-fn read_dataset(zip: File) -> Result<Arc<Dataset>, ConversionError> {
-    let dataset = Dataset::read_gtfs(SCHEDULE.clone(), BufReader::new(zip), UnixMillis(0));
+fn load_schedule_dataset(zip: File) -> Result<Arc<Dataset>, ConversionError> {
+    let dataset =
+        Dataset::decode_gtfs_from_reader(SCHEDULE.clone(), BufReader::new(zip), UnixMillis(0));
     dataset.map(Arc::new).map_err(ConversionError::from_schedule_error)
 }
 
 /// Returns the losses before anything is written: SIRI elements that were not decoded, and values without a counterpart
 /// in the target.
-fn decoding_report(
+fn initial_conversion_report(
     read: &DecodedMessage,
-    to: ConversionTarget,
+    to: ConversionTargetFormat,
     untranslated: ConversionReport,
 ) -> ConversionReport {
     let DecodedMessage::Siri(message, unread) = read else { return untranslated };
     let mut losses = unread.clone();
     match to {
-        ConversionTarget::SiriXml | ConversionTarget::SiriJson => {
-            dropped_fields::report_dropped_siri(message, &mut losses)
+        ConversionTargetFormat::SiriXml | ConversionTargetFormat::SiriJson => {
+            dropped_fields::report_parts_dropped_from_siri(message, &mut losses)
         }
         _ => losses.merge(untranslated),
     }
@@ -181,7 +191,7 @@ fn decode_message(
 ) -> Result<(DecodedMessage, Problems), ConversionError> {
     let limits = gtfs_rt::FeedMessageLimits::default();
     if from == Format::Siri {
-        let zone = dataset_time_zone(schedule);
+        let zone = dataset_time_zone_or_utc(schedule);
         let limits = siri::MessageLimits::default();
         let (message, problems, unread) = siri::decode_message_with_report(&body, &zone, &limits)?;
         if message.service_deliveries().next().is_none() {
@@ -200,14 +210,14 @@ fn decode_message(
 }
 
 /// Returns the time zone of times without an offset.
-fn dataset_time_zone(schedule: Option<&Dataset>) -> TimeZone {
+fn dataset_time_zone_or_utc(schedule: Option<&Dataset>) -> TimeZone {
     schedule.map_or(TimeZone::UTC, |it| it.timetable.timezone().clone())
 }
 
 /// Converts a message to GTFS-Realtime. Unreadable parts are problems, and values without a counterpart are losses.
 fn to_feed_message(
     read: &DecodedMessage,
-    ids: &SiriIds,
+    ids: &SiriIdMapping,
     schedule: Option<&Dataset>,
     zone: &TimeZone,
 ) -> (FeedMessage, Problems, ConversionReport) {
@@ -231,12 +241,12 @@ fn to_feed_message(
     }
 }
 
-fn write_message(
+fn encode_gtfs_rt_output(
     message: &FeedMessage,
-    to: ConversionTarget,
+    to: ConversionTargetFormat,
     losses: &mut ConversionReport,
 ) -> Result<Bytes, ConversionError> {
-    if to == ConversionTarget::GtfsRtJson {
+    if to == ConversionTargetFormat::GtfsRtJson {
         let mut out = Vec::new();
         let entities = message.entity.iter().cloned().map(|mut entity| {
             for field in gtfs_rt::remove_lineside_extensions(&mut entity) {
@@ -255,7 +265,7 @@ fn write_message(
 }
 
 /// Builds the network state from a message, at the message's own time.
-pub fn build_network_state(
+pub fn build_state_from_message(
     message: &FeedMessage,
     schedule: Option<Arc<Dataset>>,
 ) -> Result<(Arc<NetworkState>, Problems), ConversionError> {
@@ -269,23 +279,27 @@ pub fn build_network_state(
     if let Some(dataset) = schedule {
         writer.apply_dataset(dataset, at);
     }
-    let bytes = write_message(message, ConversionTarget::GtfsRt, &mut ConversionReport::new())?;
-    let applied = writer.apply_snapshot(NAME.as_str(), bytes, at)?;
+    let bytes = encode_gtfs_rt_output(
+        message,
+        ConversionTargetFormat::GtfsRt,
+        &mut ConversionReport::new(),
+    )?;
+    let applied = writer.decode_and_apply_message(NAME.as_str(), bytes, at)?;
     Ok((network.state(), applied.problems))
 }
 
 /// Number of written objects by kind.
-type Counts = Vec<(&'static str, u64)>;
+type CountsByKind = Vec<(&'static str, u64)>;
 
-fn convert_through_state(
+fn encode_from_network_state(
     state: &NetworkState,
     message: &FeedMessage,
-    (to, has_schedule): (ConversionTarget, bool),
+    (to, has_schedule): (ConversionTargetFormat, bool),
     losses: &mut ConversionReport,
-) -> (Bytes, Counts) {
-    if to == ConversionTarget::Geojson {
-        report_merged_entities(state, message, supported_payloads(to), losses);
-        dropped_fields::report_dropped_geojson(message, losses);
+) -> (Bytes, CountsByKind) {
+    if to == ConversionTargetFormat::Geojson {
+        report_entities_without_record(state, message, representable_payloads(to), losses);
+        dropped_fields::report_entities_dropped_from_geojson(message, losses);
         let (shown, hidden): (Vec<_>, Vec<_>) =
             state.vehicles().partition(|record| record.position().is_some());
         for vehicle in hidden {
@@ -295,13 +309,13 @@ fn convert_through_state(
                 Some(vehicle.id.as_str()),
             );
         }
-        let map = geojson::encode_vehicles(state, NAME.as_str()).unwrap_or_default();
+        let map = geojson::vehicles_geojson(state, NAME.as_str()).unwrap_or_default();
         return (map, vec![("vehicles", shown.len() as u64)]);
     }
-    report_merged_entities(state, message, supported_payloads(to), losses);
-    losses.merge(conversion_report(message, has_schedule));
+    report_entities_without_record(state, message, representable_payloads(to), losses);
+    losses.merge(report_fields_without_siri(message, has_schedule));
     let at = message.header.timestamp.and_then(|at| i64::try_from(at).ok()).unwrap_or_default();
-    let mut elements = SiriElements::default();
+    let mut elements = EncodedSiriElements::default();
     for service in [
         SiriOutput::EstimatedTimetable,
         SiriOutput::VehicleMonitoring,
@@ -309,18 +323,18 @@ fn convert_through_state(
     ] {
         let filter = RecordFilter::default();
         for record in select_new_records(state, service, &filter, at, 0, usize::MAX).records {
-            elements.push_record(state, record);
+            elements.encode_record(state, record);
         }
     }
-    let siri = build_delivery(elements, SiriTime::from_millis(at.saturating_mul(1_000)));
+    let siri = build_siri_delivery(elements, SiriTime::from_millis(at.saturating_mul(1_000)));
     let written = match to {
-        ConversionTarget::SiriJson => siri::encode_json(&siri).into(),
+        ConversionTargetFormat::SiriJson => siri::encode_json(&siri).into(),
         _ => siri::encode_xml(&siri).into(),
     };
     (written, count_siri_elements(&siri))
 }
 /// Builds a message with a delivery for each service that has elements.
-fn build_delivery(elements: SiriElements, at: Option<SiriTime>) -> SiriMessage {
+fn build_siri_delivery(elements: EncodedSiriElements, at: Option<SiriTime>) -> SiriMessage {
     let head = siri::CommonDeliveryFields {
         version: Some(SIRI_VERSION.into()),
         response_timestamp: at,
@@ -360,8 +374,8 @@ fn build_delivery(elements: SiriElements, at: Option<SiriTime>) -> SiriMessage {
 }
 
 /// Returns the payloads of entities that the target format can represent, if it is not GTFS-Realtime.
-fn supported_payloads(to: ConversionTarget) -> &'static [&'static str] {
-    if to == ConversionTarget::Geojson {
+fn representable_payloads(to: ConversionTargetFormat) -> &'static [&'static str] {
+    if to == ConversionTargetFormat::Geojson {
         &["vehicle"]
     } else {
         &["trip_update", "vehicle", "alert"]
@@ -369,7 +383,7 @@ fn supported_payloads(to: ConversionTarget) -> &'static [&'static str] {
 }
 
 /// Counts the entities of these kinds that have no record of their own in the state.
-fn report_merged_entities(
+fn report_entities_without_record(
     state: &NetworkState,
     message: &FeedMessage,
     kinds: &[&str],
@@ -394,7 +408,7 @@ fn report_merged_entities(
 }
 
 /// Counts the elements of a SIRI message by kind.
-fn count_siri_elements(message: &SiriMessage) -> Counts {
+fn count_siri_elements(message: &SiriMessage) -> CountsByKind {
     let mut counts = [
         ("EstimatedVehicleJourney", 0),
         ("VehicleActivity", 0),
@@ -420,7 +434,7 @@ fn count_siri_elements(message: &SiriMessage) -> Counts {
 }
 
 /// Counts the entities of a message by kind.
-fn count_entities(message: &FeedMessage) -> Counts {
+fn count_gtfs_rt_entities(message: &FeedMessage) -> CountsByKind {
     let kinds = count_entity_kinds(&message.entity);
     ["trip_updates", "vehicles", "alerts"].into_iter().zip(kinds.map(|(_, count)| count)).collect()
 }

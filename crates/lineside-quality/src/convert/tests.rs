@@ -29,7 +29,7 @@ const ET: &str = "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><S
 
 /// Returns the input for a file with this text.
 fn body(text: &str) -> ConversionInput {
-    ConversionInput::from_file(file(text.as_bytes())).unwrap_or_else(|why| panic!("{why:?}"))
+    ConversionInput::open_file_input(file(text.as_bytes())).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
 fn file(bytes: &[u8]) -> File {
@@ -40,23 +40,23 @@ fn file(bytes: &[u8]) -> File {
 
 fn converted(
     input: ConversionInput,
-    to: ConversionTarget,
+    to: ConversionTargetFormat,
     schedule: Option<File>,
 ) -> Result<(Bytes, ConversionOutput), ConversionError> {
     let mut out = tempfile::tempfile().unwrap();
-    let converted = convert_input(input, to, ConversionContext { schedule, ids: None }, &out)?;
+    let converted = convert_input(input, to, ConversionOptions { schedule, ids: None }, &out)?;
     let mut bytes = Vec::new();
     out.rewind().unwrap();
     out.read_to_end(&mut bytes).unwrap();
     Ok((bytes.into(), converted))
 }
 
-fn one(input: ConversionInput, to: ConversionTarget) -> (Bytes, ConversionOutput) {
+fn one(input: ConversionInput, to: ConversionTargetFormat) -> (Bytes, ConversionOutput) {
     converted(input, to, None).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
 /// Returns the input for a system in German.
-fn system_input(files: Vec<NamedFile>) -> ConversionInput {
+fn system_input(files: Vec<NamedFileBody>) -> ConversionInput {
     let language = Some("de".to_owned());
     ConversionInput::System {
         files,
@@ -74,19 +74,19 @@ const NETEX: &str = "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\
 
 #[test]
 fn netex_is_converted_to_gtfs_and_losses_are_reported() {
-    let (zip, converted) = one(body(NETEX), ConversionTarget::Gtfs);
+    let (zip, converted) = one(body(NETEX), ConversionTargetFormat::Gtfs);
     assert_eq!(sniff_format(&zip), Some(Format::Gtfs));
     assert_eq!((converted.from, converted.counts[0]), (Format::Netex, ("Line", 1)));
     let losses: Vec<_> = converted.conversion_report.iter().map(|it| (it.kind, it.count)).collect();
     assert_eq!(losses, [("Notice", 1)]);
-    let (map, _) = one(body(NETEX), ConversionTarget::Geojson);
+    let (map, _) = one(body(NETEX), ConversionTargetFormat::Geojson);
     let map: Value = serde_json::from_slice(&map).unwrap();
     assert_eq!(map["features"][0]["geometry"]["coordinates"], json!([10.7, 59.9]));
 }
 
 #[test]
 fn siri_is_converted_to_gtfs_realtime_and_losses_are_reported() {
-    let (pb, converted) = one(body(ET), ConversionTarget::GtfsRt);
+    let (pb, converted) = one(body(ET), ConversionTargetFormat::GtfsRt);
     let (message, _) =
         gtfs_rt::decode_feed_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();
     let update = message.entity[0].trip_update.as_ref().unwrap();
@@ -95,15 +95,15 @@ fn siri_is_converted_to_gtfs_realtime_and_losses_are_reported() {
     assert_eq!(converted.counts[0], ("trip_updates", 1));
     let losses: Vec<_> = converted.conversion_report.iter().map(|it| (it.kind, it.count)).collect();
     assert_eq!(losses, [("OperatorRef", 1)]);
-    let report = converted.report_json(ConversionTarget::GtfsRt);
+    let report = converted.report_json(ConversionTargetFormat::GtfsRt);
     assert_eq!((&report["from"], &report["to"]), (&json!("siri"), &json!("gtfs-rt")));
     assert_eq!(report["losses"]["total"], 1);
 }
 
 #[test]
 fn a_conversion_to_gtfs_realtime_and_back_preserves_the_journey() {
-    let (pb, _) = one(body(ET), ConversionTarget::GtfsRt);
-    let (xml, converted) = one(ConversionInput::Body(pb.clone()), ConversionTarget::SiriXml);
+    let (pb, _) = one(body(ET), ConversionTargetFormat::GtfsRt);
+    let (xml, converted) = one(ConversionInput::Body(pb.clone()), ConversionTargetFormat::SiriXml);
     assert_eq!(
         (converted.from, converted.conversion_report.dropped_object_count()),
         (Format::GtfsRt, 0)
@@ -115,7 +115,7 @@ fn a_conversion_to_gtfs_realtime_and_back_preserves_the_journey() {
         .estimated_journeys()
         .next();
     assert_eq!(journey.unwrap().journey_ref().unwrap(), "J");
-    let (second, _) = one(ConversionInput::Body(xml), ConversionTarget::GtfsRt);
+    let (second, _) = one(ConversionInput::Body(xml), ConversionTargetFormat::GtfsRt);
     let events = |bytes: Bytes| {
         let (message, _) =
             gtfs_rt::decode_feed_message(bytes, &gtfs_rt::FeedMessageLimits::default()).unwrap();
@@ -133,7 +133,7 @@ fn a_conversion_to_gtfs_realtime_and_back_preserves_the_journey() {
 
 #[test]
 fn entities_merged_into_one_element_are_counted_once() {
-    let (pb, _) = one(body(ET), ConversionTarget::GtfsRt);
+    let (pb, _) = one(body(ET), ConversionTargetFormat::GtfsRt);
     let (mut message, _) =
         gtfs_rt::decode_feed_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();
     for id in ["again", "gone"] {
@@ -146,7 +146,7 @@ fn entities_merged_into_one_element_are_counted_once() {
     let raw = raw
         .map(|(entity, number)| gtfs_rt::EncodedEntity::from_decoded_entity(entity, number).bytes);
     let pb = gtfs_rt::encode_feed_message(&message.header, raw);
-    let (xml, converted) = one(ConversionInput::Body(pb), ConversionTarget::SiriXml);
+    let (xml, converted) = one(ConversionInput::Body(pb), ConversionTargetFormat::SiriXml);
     let read =
         siri::decode_siri_message(&xml, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap().0;
     let written = read.service_deliveries().flat_map(|it| &it.estimated_timetables);
@@ -158,10 +158,10 @@ fn entities_merged_into_one_element_are_counted_once() {
 
 #[test]
 fn siri_is_converted_to_siri_without_loss() {
-    let (json, converted) = one(body(ET), ConversionTarget::SiriJson);
+    let (json, converted) = one(body(ET), ConversionTargetFormat::SiriJson);
     assert!(converted.conversion_report.is_empty());
     assert_eq!(converted.counts[0], ("EstimatedVehicleJourney", 1));
-    let (second, _) = one(ConversionInput::Body(json), ConversionTarget::SiriXml);
+    let (second, _) = one(ConversionInput::Body(json), ConversionTargetFormat::SiriXml);
     let read = |text: &[u8]| {
         siri::decode_siri_message(text, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap()
     };
@@ -183,13 +183,13 @@ fn an_extension_is_lost_in_json() {
         ..proto::FeedHeader::default()
     };
     let pb = gtfs_rt::encode_feed_message(&header, [Bytes::from(raw)]);
-    let (same, converted) = one(ConversionInput::Body(pb.clone()), ConversionTarget::GtfsRt);
+    let (same, converted) = one(ConversionInput::Body(pb.clone()), ConversionTargetFormat::GtfsRt);
     assert_eq!(
         (same, converted.conversion_report.dropped_object_count()),
         (pb.clone(), 0),
         "protobuf output has the extension"
     );
-    let (json, converted) = one(ConversionInput::Body(pb), ConversionTarget::GtfsRtJson);
+    let (json, converted) = one(ConversionInput::Body(pb), ConversionTargetFormat::GtfsRtJson);
     assert!(serde_json::from_slice::<Value>(&json).unwrap()["entity"][0]["vehicle"].is_object());
     let list_dropped = |converted: &ConversionOutput| -> Vec<_> {
         converted.conversion_report.iter().map(|it| (it.kind.to_owned(), it.count)).collect()
@@ -228,7 +228,7 @@ fn entities_that_geojson_cannot_show_are_counted_once() {
     let raw = raw
         .map(|(entity, number)| gtfs_rt::EncodedEntity::from_decoded_entity(entity, number).bytes);
     let pb = gtfs_rt::encode_feed_message(&header, raw);
-    let (_, converted) = one(ConversionInput::Body(pb), ConversionTarget::Geojson);
+    let (_, converted) = one(ConversionInput::Body(pb), ConversionTargetFormat::Geojson);
     let lost = |kind: &str| -> u64 {
         converted.conversion_report.iter().filter(|it| it.kind == kind).map(|it| it.count).sum()
     };
@@ -258,7 +258,7 @@ fn a_gbfs_system_is_converted_to_another_version() {
         ),
     ];
     let system = system_input(files);
-    let (nothing, converted) = one(system, ConversionTarget::Gbfs3);
+    let (nothing, converted) = one(system, ConversionTargetFormat::Gbfs3);
     assert!(nothing.is_empty());
     let names: Vec<&str> = converted.files.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["gbfs.json", "system_information.json", "station_information.json"]);
@@ -281,12 +281,12 @@ fn an_unsupported_conversion_is_refused_with_the_supported_ones() {
     for (input, to, expected_message) in [
         (
             ET,
-            ConversionTarget::Gbfs3,
+            ConversionTargetFormat::Gbfs3,
             "siri cannot be converted to gbfs3, only to gtfs-rt, gtfs-rt-json, siri-xml",
         ),
         (
             "hello",
-            ConversionTarget::GtfsRt,
+            ConversionTargetFormat::GtfsRt,
             "the input is not GTFS, GTFS-Realtime, NeTEx, SIRI or GBFS",
         ),
     ] {
@@ -297,7 +297,7 @@ fn an_unsupported_conversion_is_refused_with_the_supported_ones() {
     }
     let cut = &ET[..ET.len() - 20];
     let Err(ConversionError::Unreadable(reason)) =
-        converted(body(cut), ConversionTarget::GtfsRt, None)
+        converted(body(cut), ConversionTargetFormat::GtfsRt, None)
     else {
         panic!("the file is truncated")
     };
@@ -313,9 +313,9 @@ fn real_files_are_converted_entity_by_entity() {
         return;
     };
     let journeys = String::from_utf8_lossy(&xml).matches("<EstimatedVehicleJourney>").count();
-    let (pb, converted) = one(ConversionInput::Body(xml.into()), ConversionTarget::GtfsRt);
+    let (pb, converted) = one(ConversionInput::Body(xml.into()), ConversionTargetFormat::GtfsRt);
     assert_eq!(converted.counts[0].1, journeys as u64);
-    let (back, converted) = one(ConversionInput::Body(pb), ConversionTarget::SiriXml);
+    let (back, converted) = one(ConversionInput::Body(pb), ConversionTargetFormat::SiriXml);
     assert_eq!(converted.counts[0].1, journeys as u64);
     let (message, _) =
         siri::decode_siri_message(&back, &TimeZone::UTC, &siri::MessageLimits::default()).unwrap();

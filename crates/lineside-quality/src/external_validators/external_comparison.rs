@@ -7,7 +7,7 @@ use lineside_sync::UnixMillis;
 use lineside_validate::Severity;
 
 use super::external_report::{ExternalReport, ExternalResult};
-use crate::reports::{ReportFinding, ValidationReport};
+use crate::reports::{FeedValidationReport, FindingsOfCode};
 
 /// A validator's report, and ours on the same version.
 #[derive(Debug)]
@@ -17,42 +17,42 @@ pub struct ExternalComparison {
     /// The validator's report; `None` before its first run has ended.
     pub external: Option<Arc<ExternalReport>>,
     /// Our report on the version of the validator's latest result, if there is one.
-    pub lineside: Option<Arc<ValidationReport>>,
+    pub lineside: Option<Arc<FeedValidationReport>>,
     /// True if the validator's run on the feed's newest version is queued or in progress.
     pub is_pending: bool,
 }
 
 /// The number of findings of a code, and their highest severity.
-pub(crate) type Count = Option<(Severity, u64)>;
+pub(crate) type FindingCount = Option<(Severity, u64)>;
 
 /// A code with both validators' findings.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ComparedCode<'a> {
     pub code: &'a str,
-    pub lineside: Count,
-    pub external: Count,
+    pub lineside: FindingCount,
+    pub external: FindingCount,
 }
 
 impl ComparedCode<'_> {
     /// Returns true if the findings differ.
-    pub fn is_different(&self) -> bool {
+    pub fn has_different_counts(&self) -> bool {
         self.lineside != self.external
     }
 
     fn worst_severity(&self) -> Option<Severity> {
-        let severity = |count: Count| count.map(|(severity, _)| severity);
+        let severity = |count: FindingCount| count.map(|(severity, _)| severity);
         severity(self.lineside).max(severity(self.external))
     }
 }
 
 impl ExternalComparison {
     /// Returns the latest result of the validator.
-    pub fn latest_result(&self) -> Option<&ExternalResult> {
+    pub fn latest_external_result(&self) -> Option<&ExternalResult> {
         self.external.as_ref().and_then(|report| report.said.as_ref())
     }
 
     /// Returns the time of the latest result or failure.
-    pub fn changed_at(&self) -> Option<UnixMillis> {
+    pub fn external_changed_at(&self) -> Option<UnixMillis> {
         let report = self.external.as_ref()?;
         let result_time = report.said.as_ref().map(ExternalResult::ended_at);
         result_time.max(report.failed.as_ref().map(|failed| failed.at)).map(UnixMillis)
@@ -60,23 +60,23 @@ impl ExternalComparison {
 
     /// Returns each code with both findings: differing codes first, then by severity. Returns `None` if either report
     /// is missing or inconclusive.
-    pub fn compare_codes(&self) -> Option<Vec<ComparedCode<'_>>> {
-        let external = self.latest_result()?.findings()?;
-        let lineside = self.lineside.as_ref().filter(|report| report.is_conclusive())?;
-        Some(compare_findings(&lineside.findings, external))
+    pub fn compare_finding_counts(&self) -> Option<Vec<ComparedCode<'_>>> {
+        let external = self.latest_external_result()?.report_findings()?;
+        let lineside = self.lineside.as_ref().filter(|report| report.is_validation_finished())?;
+        Some(compare_findings_by_code(&lineside.findings, external))
     }
 }
 
-fn compare_findings<'a>(
-    lineside: &'a [ReportFinding],
-    external: &'a [ReportFinding],
+fn compare_findings_by_code<'a>(
+    lineside: &'a [FindingsOfCode],
+    external: &'a [FindingsOfCode],
 ) -> Vec<ComparedCode<'a>> {
-    let mut codes: BTreeMap<&str, (Count, Count)> = BTreeMap::new();
+    let mut codes: BTreeMap<&str, (FindingCount, FindingCount)> = BTreeMap::new();
     for finding in lineside {
-        add_finding(&mut codes.entry(&finding.code).or_default().0, finding);
+        add_to_finding_count(&mut codes.entry(&finding.code).or_default().0, finding);
     }
     for finding in external {
-        add_finding(&mut codes.entry(&finding.code).or_default().1, finding);
+        add_to_finding_count(&mut codes.entry(&finding.code).or_default().1, finding);
     }
     let both = codes.into_iter().map(|(code, (lineside, external))| ComparedCode {
         code,
@@ -84,11 +84,11 @@ fn compare_findings<'a>(
         external,
     });
     let mut both: Vec<ComparedCode<'_>> = both.collect();
-    both.sort_by_key(|it| (!it.is_different(), std::cmp::Reverse(it.worst_severity())));
+    both.sort_by_key(|it| (!it.has_different_counts(), std::cmp::Reverse(it.worst_severity())));
     both
 }
 
-fn add_finding(count: &mut Count, finding: &ReportFinding) {
+fn add_to_finding_count(count: &mut FindingCount, finding: &FindingsOfCode) {
     let (severity, total) = count.unwrap_or((finding.severity, 0));
     *count = Some((severity.max(finding.severity), total.saturating_add(finding.total)));
 }
@@ -115,7 +115,7 @@ mod tests {
                 ("graver", Error, 2),
             ],
         );
-        let both = compare_findings(&lineside.findings, &external.findings);
+        let both = compare_findings_by_code(&lineside.findings, &external.findings);
         let compared: Vec<_> = both.iter().map(|it| (it.code, it.lineside, it.external)).collect();
         assert_eq!(
             compared,
@@ -127,6 +127,9 @@ mod tests {
                 ("same", Some((Error, 3)), Some((Error, 3))),
             ]
         );
-        assert!(!both[4].is_different() && both[..4].iter().all(ComparedCode::is_different));
+        assert!(
+            !both[4].has_different_counts()
+                && both[..4].iter().all(ComparedCode::has_different_counts)
+        );
     }
 }

@@ -8,8 +8,8 @@ use lineside_validate::Severity;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::check::ParsedReport;
-use crate::reports::ReportFinding;
+use crate::check::ParsedReportJson;
+use crate::reports::FindingsOfCode;
 
 /// Maximum size of a stored report as JSON, in bytes; a larger one is reduced.
 const BYTES_MAX: usize = 512 << 10;
@@ -67,7 +67,7 @@ pub enum ExternalOutput {
         /// The validator's version by its own report; empty if it has none.
         tool: String,
         /// Findings by severity, the most severe first, then by code.
-        findings: Vec<ReportFinding>,
+        findings: Vec<FindingsOfCode>,
         /// Number of codes that were not stored.
         left_out: u64,
     },
@@ -96,12 +96,12 @@ impl ExternalOutput {
     ///
     /// # Errors
     /// Returns an error if the output is invalid JSON or not UTF-8: the program stopped early or is faulty.
-    fn from_output(output: &[u8], cover: &OutputRedactor) -> Result<ExternalOutput, String> {
+    fn parse_output(output: &[u8], cover: &OutputRedactor) -> Result<ExternalOutput, String> {
         let text = || ExternalOutput::Text {
             text: cover.redact_output(output, TEXT_BYTES),
             bytes: output.len() as u64,
         };
-        let read = match ParsedReport::from_json(output) {
+        let read = match ParsedReportJson::from_json(output) {
             Ok(read) => read,
             Err(_) if str::from_utf8(output).is_err() => {
                 return Err("returned neither a report nor UTF-8 text".to_owned());
@@ -111,15 +111,15 @@ impl ExternalOutput {
             }
             Err(_) => return Ok(text()),
         };
-        let mut findings: Vec<ReportFinding> =
-            read.findings.into_iter().map(ReportFinding::from).collect();
+        let mut findings: Vec<FindingsOfCode> =
+            read.findings.into_iter().map(FindingsOfCode::from).collect();
         for finding in &mut findings {
             // Our own codes reveal nothing of a program's arguments.
             if finding.summary.is_empty() {
                 finding.code = cover.redact_output(finding.code.as_bytes(), CODE_BYTES);
             }
             finding.samples.truncate(SAMPLES);
-            finding.samples.iter_mut().for_each(|sample| redact_sample(sample, cover));
+            finding.samples.iter_mut().for_each(|sample| redact_and_truncate_sample(sample, cover));
         }
         let tool = cover.redact_output(read.validator.as_bytes(), CODE_BYTES);
         Ok(ExternalOutput::Report { tool, findings, left_out: read.n_omitted })
@@ -127,27 +127,29 @@ impl ExternalOutput {
 }
 
 /// Redacts and truncates all texts of a sample.
-fn redact_sample(sample: &mut Map<String, Value>, cover: &OutputRedactor) {
+fn redact_and_truncate_sample(sample: &mut Map<String, Value>, cover: &OutputRedactor) {
     let shown = |text: &str| cover.redact_output(text.as_bytes(), VALUE_BYTES);
     *sample = std::mem::take(sample)
         .into_iter()
         .map(|(name, mut value)| {
-            redact_value(&mut value, &shown);
+            redact_and_truncate_value(&mut value, &shown);
             (shown(&name), value)
         })
         .collect();
 }
 
 /// Redacts a value. The recursion is bounded because JSON is parsed to a bounded depth.
-fn redact_value(value: &mut Value, shown: &impl Fn(&str) -> String) {
+fn redact_and_truncate_value(value: &mut Value, shown: &impl Fn(&str) -> String) {
     match value {
         Value::String(text) => *text = shown(text),
-        Value::Array(values) => values.iter_mut().for_each(|value| redact_value(value, shown)),
+        Value::Array(values) => {
+            values.iter_mut().for_each(|value| redact_and_truncate_value(value, shown))
+        }
         Value::Object(values) => {
             *values = std::mem::take(values)
                 .into_iter()
                 .map(|(name, mut value)| {
-                    redact_value(&mut value, shown);
+                    redact_and_truncate_value(&mut value, shown);
                     (shown(&name), value)
                 })
                 .collect();
@@ -157,7 +159,7 @@ fn redact_value(value: &mut Value, shown: &impl Fn(&str) -> String) {
 }
 
 /// Interprets a finished run as a result or a failure.
-pub fn interpret_run(
+pub fn run_to_result_or_failure(
     ran: Result<ValidatorOutput, ProgramError>,
     version: &str,
     (began, ended): (UnixMillis, UnixMillis),
@@ -168,7 +170,7 @@ pub fn interpret_run(
         Ok(validated) => validated,
         Err(not) => return Err(failed(not.reason, not.stderr)),
     };
-    let body = match ExternalOutput::from_output(&validated.output, cover) {
+    let body = match ExternalOutput::parse_output(&validated.output, cover) {
         Ok(body) => body,
         // The exit code's description explains more.
         Err(why) => return Err(failed(validated.fault.unwrap_or(why), validated.stderr)),
@@ -192,29 +194,30 @@ pub fn interpret_run(
 
 impl ExternalReport {
     /// Returns the key of a validator's reports in the store.
-    pub fn storage_subject(validator: &str) -> String {
+    pub fn store_key_of_validator(validator: &str) -> String {
         format!("{SUBJECT}{validator}")
     }
 
     /// Returns the common prefix of all validators' keys.
-    pub const fn subject_prefix() -> &'static str {
+    pub const fn store_key_prefix() -> &'static str {
         SUBJECT
     }
 
     /// Returns the row to store, and reduces the findings until it fits.
-    pub fn prepare_row(&mut self, feed: &FeedId, at: UnixMillis) -> Option<ReportRow> {
+    pub fn shrink_to_report_row(&mut self, feed: &FeedId, at: UnixMillis) -> Option<ReportRow> {
         let mut body = serde_json::to_string(self).ok()?;
-        while body.len() > BYTES_MAX && self.halve_findings() {
+        while body.len() > BYTES_MAX && self.halve_samples_or_findings() {
             body = serde_json::to_string(self).ok()?;
         }
-        let (subject, version) = (Self::storage_subject(&self.validator), self.version.clone());
+        let (subject, version) =
+            (Self::store_key_of_validator(&self.validator), self.version.clone());
         let (refused, brief) = (false, String::new());
         Some(ReportRow { feed: feed.clone(), subject, version, at, refused, brief, body })
     }
 
     /// Drops half of each code's samples, or half of the codes if no samples are left. Returns false if nothing is
     /// left.
-    fn halve_findings(&mut self) -> bool {
+    fn halve_samples_or_findings(&mut self) -> bool {
         let Some(ExternalResult {
             body: ExternalOutput::Report { findings, left_out, .. }, ..
         }) = &mut self.said
@@ -233,12 +236,12 @@ impl ExternalReport {
     }
 
     /// Parses a stored row; `None` if another version of the program wrote an incompatible one.
-    pub fn from_row(row: &ReportRow) -> Option<ExternalReport> {
+    pub fn from_report_row(row: &ReportRow) -> Option<ExternalReport> {
         serde_json::from_str(&row.body).ok()
     }
 
     /// Returns the hash of the version that this program need not validate again.
-    pub fn finished_version(&self, program: &ExternalProgram) -> Option<u128> {
+    pub fn finished_content_hash(&self, program: &ExternalProgram) -> Option<u128> {
         let is_current = self.failed.is_none() && self.mark == program_fingerprint(program);
         u128::from_str_radix(&self.tag, 16).ok().filter(|_| is_current)
     }
@@ -258,7 +261,7 @@ impl ExternalResult {
     }
 
     /// Returns the findings; `None` if the result is not a report.
-    pub fn findings(&self) -> Option<&[ReportFinding]> {
+    pub fn report_findings(&self) -> Option<&[FindingsOfCode]> {
         match &self.body {
             ExternalOutput::Report { findings, .. } => Some(findings),
             ExternalOutput::Text { .. } => None,
@@ -267,7 +270,7 @@ impl ExternalResult {
 
     /// Returns the number of findings of a severity.
     pub fn count_findings(&self, severity: Severity) -> u64 {
-        let alike = self.findings().unwrap_or_default().iter();
+        let alike = self.report_findings().unwrap_or_default().iter();
         alike.filter(|it| it.severity == severity).fold(0, |sum, it| sum.saturating_add(it.total))
     }
 }
@@ -318,7 +321,12 @@ pub mod tests {
             stderr: stderr.to_owned(),
             took: Duration::from_millis(7),
         };
-        interpret_run(Ok(validated), "abc", (UnixMillis(5), UnixMillis(12)), &sample_redactor())
+        run_to_result_or_failure(
+            Ok(validated),
+            "abc",
+            (UnixMillis(5), UnixMillis(12)),
+            &sample_redactor(),
+        )
     }
 
     const REPORT: &str = r#"{"summary": {"validatorVersion": "8.0.0"}, "notices": [
@@ -348,7 +356,7 @@ pub mod tests {
     fn other_output_is_a_text_on_success_and_a_failure_otherwise() {
         let long = format!("all is well, hunter2 {}", "x".repeat(9_000));
         let text = interpret_output(&long, None, "").unwrap();
-        assert!(text.findings().is_none());
+        assert!(text.report_findings().is_none());
         let ExternalOutput::Text { text, bytes } = text.body else { panic!("{text:?}") };
         assert!(text.starts_with("all is well, *** x") && text.len() <= TEXT_BYTES);
         assert_eq!(bytes, long.len() as u64);
@@ -361,9 +369,13 @@ pub mod tests {
         );
         assert_eq!(interpret_output("line 3", Some("ended"), " ").unwrap_err().said, "line 3");
         let not = ProgramError { reason: "produced no output".to_owned(), stderr: "a".to_owned() };
-        let failed =
-            interpret_run(Err(not), "abc", (UnixMillis(5), UnixMillis(12)), &sample_redactor())
-                .unwrap_err();
+        let failed = run_to_result_or_failure(
+            Err(not),
+            "abc",
+            (UnixMillis(5), UnixMillis(12)),
+            &sample_redactor(),
+        )
+        .unwrap_err();
         assert_eq!((failed.why.as_str(), failed.at), ("produced no output", 12));
     }
 
@@ -381,7 +393,7 @@ pub mod tests {
             stderr: String::new(),
             took: Duration::ZERO,
         };
-        let mush = interpret_run(
+        let mush = run_to_result_or_failure(
             Ok(validated),
             "abc",
             (UnixMillis(5), UnixMillis(12)),
@@ -411,11 +423,12 @@ pub mod tests {
                 .unwrap();
         let mut report_to_store =
             ExternalReport { said: Some(huge), ..sample_external_report("a", "abc") };
-        let row =
-            report_to_store.prepare_row(&FeedId::new("city").unwrap(), UnixMillis(9)).unwrap();
+        let row = report_to_store
+            .shrink_to_report_row(&FeedId::new("city").unwrap(), UnixMillis(9))
+            .unwrap();
         assert!(row.body.len() <= BYTES_MAX, "{}", row.body.len());
         assert_eq!((row.subject.as_str(), row.version.as_str()), ("validator/a", "abc"));
-        let back = ExternalReport::from_row(&row).unwrap();
+        let back = ExternalReport::from_report_row(&row).unwrap();
         assert_eq!(back, report_to_store);
         let Some(ExternalResult {
             body: ExternalOutput::Report { findings, left_out, .. }, ..
@@ -425,16 +438,17 @@ pub mod tests {
         };
         assert_eq!(findings.len() as u64 + left_out, 3_000);
         assert!(findings.iter().all(|it| it.code.len() <= CODE_BYTES));
-        assert_eq!(back.finished_version(&sample_program()), Some(0x1f));
+        assert_eq!(back.finished_content_hash(&sample_program()), Some(0x1f));
         let other = ExternalProgram {
             command: vec!["v".to_owned(), "--key=other".to_owned()],
             ..sample_program()
         };
-        assert_eq!(back.finished_version(&other), None, "a changed command runs again");
+        assert_eq!(back.finished_content_hash(&other), None, "a changed command runs again");
         assert!(!row.body.contains("hunter2"));
         let failed = FailedRun { at: 1, why: String::new(), said: String::new() };
         assert_eq!(
-            ExternalReport { failed: Some(failed), ..back }.finished_version(&sample_program()),
+            ExternalReport { failed: Some(failed), ..back }
+                .finished_content_hash(&sample_program()),
             None,
             "a failed run is retried"
         );

@@ -7,7 +7,11 @@ use std::time::Duration;
 use lineside_validate::CancelToken;
 
 /// Runs `work` and returns its result; requests its cancellation with `stop` after `limit`.
-pub fn cancel_after<T>(limit: Duration, stop: &CancelToken, work: impl FnOnce() -> T) -> T {
+pub fn run_with_cancel_after<T>(
+    limit: Duration,
+    stop: &CancelToken,
+    work: impl FnOnce() -> T,
+) -> T {
     let (ending, ended) = mpsc::sync_channel::<()>(1);
     thread::scope(|scope| {
         let wait = move || {
@@ -30,13 +34,13 @@ mod tests {
     #[test]
     fn only_work_beyond_the_timeout_is_cancelled() {
         let stop = CancelToken::default();
-        assert_eq!(cancel_after(Duration::from_secs(600), &stop, || 7), 7);
+        assert_eq!(run_with_cancel_after(Duration::from_secs(600), &stop, || 7), 7);
         assert!(!stop.is_cancelled());
         let until_stopped = || {
             while !stop.is_cancelled() {
                 thread::yield_now();
             }
         };
-        cancel_after(Duration::from_millis(1), &stop, until_stopped);
+        run_with_cancel_after(Duration::from_millis(1), &stop, until_stopped);
     }
 }

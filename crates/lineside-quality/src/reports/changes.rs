@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lineside_validate::Severity;
 use serde::{Deserialize, Serialize};
 
-use super::validation_report::{ValidationReport, severity};
+use super::validation_report::{FeedValidationReport, severity};
 use crate::check::UNREADABLE_FILE;
 
 /// Maximum number of changed codes.
@@ -17,16 +17,16 @@ pub struct ReportChanges {
     /// The previous version; empty for real-time reports.
     pub version: String,
     /// The codes with more or fewer findings, the most severe first, then by name.
-    pub codes: Vec<ChangedCode>,
+    pub codes: Vec<ChangedCodeCount>,
     /// The codes that may be new: the previous check did not find them, but could not see all of their files. The most
     /// severe first, then by name.
     #[serde(default)]
-    pub unsure: Vec<ChangedCode>,
+    pub unsure: Vec<ChangedCodeCount>,
 }
 
 /// A code whose number of findings changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChangedCode {
+pub struct ChangedCodeCount {
     pub code: String,
     #[serde(with = "severity")]
     pub severity: Severity,
@@ -42,10 +42,13 @@ impl ReportChanges {
     /// that falls is not; and a count that falls from an incomplete `before` is a change, and one that rises is not.
     /// Files that a rule saw only in part are treated alike.
     pub fn between_reports(
-        before: &ValidationReport,
-        now: &ValidationReport,
+        before: &FeedValidationReport,
+        now: &FeedValidationReport,
     ) -> Option<ReportChanges> {
-        if !before.is_conclusive() || !now.is_conclusive() || before.validator != now.validator {
+        if !before.is_validation_finished()
+            || !now.is_validation_finished()
+            || before.validator != now.validator
+        {
             return None;
         }
         let mut counts: BTreeMap<(&str, Severity), (u64, u64)> = BTreeMap::new();
@@ -55,9 +58,9 @@ impl ReportChanges {
         for finding in &now.findings {
             counts.entry((&finding.code, finding.severity)).or_default().1 += finding.total;
         }
-        let is_beyond = |many: u64, few: u64, report: &ValidationReport, code: &str| {
+        let is_beyond = |many: u64, few: u64, report: &FeedValidationReport, code: &str| {
             many > few
-                && max_uncounted(report, code)
+                && max_missed_findings(report, code)
                     .is_some_and(|uncounted_max| many - few > uncounted_max)
         };
         let is_sure = |code: &str, n_before: u64, n_now: u64| {
@@ -66,7 +69,7 @@ impl ReportChanges {
         let (mut codes, mut unsure) = (Vec::new(), Vec::new());
         for ((code, severity), (n_before, n_now)) in counts {
             let changed =
-                ChangedCode { code: code.to_owned(), severity, before: n_before, now: n_now };
+                ChangedCodeCount { code: code.to_owned(), severity, before: n_before, now: n_now };
             if is_sure(code, n_before, n_now) {
                 codes.push(changed);
             } else if n_before == 0 && n_now > 0 {
@@ -77,37 +80,37 @@ impl ReportChanges {
             all.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
             all.truncate(CODES_MAX);
         }
-        let version = before.subject.version().unwrap_or_default().to_owned();
+        let version = before.subject.dataset_version().unwrap_or_default().to_owned();
         Some(ReportChanges { version, codes, unsure })
     }
 
     /// Returns the differences between two reports on messages. If there are none, returns the previous report's
     /// differences as far as the new report confirms them.
     pub fn between_message_reports(
-        before: &ValidationReport,
-        now: &ValidationReport,
+        before: &FeedValidationReport,
+        now: &FeedValidationReport,
     ) -> Option<ReportChanges> {
         let changes = ReportChanges::between_reports(before, now)?;
         if !changes.codes.is_empty() {
             return Some(changes);
         }
         let mut changes = before.changes.clone()?;
-        if !now.is_exhaustive() {
-            changes.codes.retain(|it| it.now > 0 && it.now == now.total_for_code(&it.code));
+        if !now.has_all_findings() {
+            changes.codes.retain(|it| it.now > 0 && it.now == now.finding_count_for_code(&it.code));
         }
         Some(changes).filter(|it| !it.codes.is_empty())
     }
 
     /// Returns the error codes with more findings than before.
-    pub fn new_errors(&self) -> impl Iterator<Item = &ChangedCode> {
+    pub fn new_errors(&self) -> impl Iterator<Item = &ChangedCodeCount> {
         self.codes.iter().filter(|it| it.severity == Severity::Error && it.now > it.before)
     }
 }
 
 /// Returns the maximum number of findings of a code that a check may have missed; `None` if it is unknown.
-fn max_uncounted(report: &ValidationReport, code: &str) -> Option<u64> {
+fn max_missed_findings(report: &FeedValidationReport, code: &str) -> Option<u64> {
     let has_unread_file = report.findings.iter().any(|it| it.code == UNREADABLE_FILE);
-    if !report.is_exhaustive() || has_unread_file {
+    if !report.has_all_findings() || has_unread_file {
         return None;
     }
     report.unread.iter().map(|file| file.max_hidden_findings(code)).sum()
@@ -117,7 +120,7 @@ fn max_uncounted(report: &ValidationReport, code: &str) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::reports::test_report;
-    use crate::reports::validation_report::{ReportOutcome, RuleFault};
+    use crate::reports::validation_report::{FailedRule, ReportOutcome};
 
     #[test]
     fn only_codes_with_changed_counts_are_listed() {
@@ -154,14 +157,14 @@ mod tests {
     fn codes_of_an_unfinished_check_are_neither_new_nor_gone() {
         let found = [("E003", Severity::Error, 3)];
         let (whole, words) = (test_report("", &found), || "too many changes".to_owned());
-        let unfinished = ValidationReport {
+        let unfinished = FeedValidationReport {
             outcome: ReportOutcome::Unfinished { words: words() },
             ..test_report("", &[])
         };
         assert_eq!(ReportChanges::between_message_reports(&whole, &unfinished), None);
         assert_eq!(ReportChanges::between_message_reports(&unfinished, &whole), None);
         let older_validator =
-            ValidationReport { validator: "0".to_owned(), ..test_report("", &[]) };
+            FeedValidationReport { validator: "0".to_owned(), ..test_report("", &[]) };
         assert_eq!(
             ReportChanges::between_message_reports(&older_validator, &whole),
             None,
@@ -183,7 +186,7 @@ mod tests {
             rules: 16,
         };
         let found = [("invalid_float", Error, 1), ("unknown_column", Warning, 4)];
-        let partly = ValidationReport { unread: vec![row.clone()], ..test_report("b", &found) };
+        let partly = FeedValidationReport { unread: vec![row.clone()], ..test_report("b", &found) };
         let changes = ReportChanges::between_reports(&whole, &partly);
         assert_eq!(
             list_changes(changes.as_ref()),
@@ -205,7 +208,7 @@ mod tests {
         assert_eq!(unsure, [(hidden, 1)]);
         // Without a header the number of unread rows is unknown.
         let header = IncompleteFile { lack: MissingFilePart::Header, rows: 0, ..row };
-        let partly = ValidationReport { unread: vec![header], ..test_report("b", &found) };
+        let partly = FeedValidationReport { unread: vec![header], ..test_report("b", &found) };
         assert_eq!(
             list_changes(ReportChanges::between_reports(&partly, &whole).as_ref()),
             [("invalid_float", 1, 0)]
@@ -221,15 +224,15 @@ mod tests {
         let whole =
             test_report("", &[("E003", Error, 3), ("E022", Error, 1), ("W001", Warning, 9)]);
         let found = [("E022", Error, 2), ("E045", Error, 1), ("W001", Warning, 4)];
-        let fault = RuleFault { rule: "r".to_owned(), message: "m".to_owned() };
+        let fault = FailedRule { rule: "r".to_owned(), message: "m".to_owned() };
         let not_a_zip = "no zip".to_owned();
         for partly in [
-            ValidationReport { outcome: ReportOutcome::CutShort {}, ..test_report("", &found) },
-            ValidationReport {
+            FeedValidationReport { outcome: ReportOutcome::CutShort {}, ..test_report("", &found) },
+            FeedValidationReport {
                 outcome: ReportOutcome::Unreadable { words: not_a_zip },
                 ..test_report("", &found)
             },
-            ValidationReport { faults: vec![fault], ..test_report("", &found) },
+            FeedValidationReport { faults: vec![fault], ..test_report("", &found) },
         ] {
             let changes = ReportChanges::between_message_reports(&whole, &partly);
             assert_eq!(list_changes(changes.as_ref()), [("E022", 1, 2), ("E045", 0, 1)]);
@@ -245,7 +248,7 @@ mod tests {
         let mut now = test_report("", &[("E003", Severity::Error, 2)]);
         now.changes = ReportChanges::between_message_reports(&before, &now);
         assert_eq!(list_changes(now.changes.as_ref()), [("E003", 1, 2), ("E022", 4, 0)]);
-        let cut_short = |total: u64| ValidationReport {
+        let cut_short = |total: u64| FeedValidationReport {
             outcome: ReportOutcome::CutShort {},
             ..test_report("", &[("E003", Severity::Error, total)])
         };

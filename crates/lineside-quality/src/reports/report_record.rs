@@ -5,14 +5,14 @@ use lineside_config::times::format_rfc3339;
 use lineside_validate::Severity;
 use serde::Serialize;
 
-use super::changes::ChangedCode;
+use super::changes::ChangedCodeCount;
 use super::validation_report::{
-    ReportFinding, ReportOutcome, ReportSubject, ValidationReport, severity,
+    FeedValidationReport, FindingsOfCode, ReportOutcome, ValidatedSubject, severity,
 };
 
 /// The summary of a report.
 #[derive(Debug, PartialEq, Serialize)]
-pub struct ReportRecord<'a> {
+pub struct ReportSummaryRecord<'a> {
     pub subject: &'static str,
     /// The SHA-256 of the validated version.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,33 +34,33 @@ pub struct ReportRecord<'a> {
     pub warnings: u64,
     pub infos: u64,
     /// The findings by severity, the most severe first, then by code. There are at most as many codes as rules.
-    pub codes: Vec<CodeCount<'a>>,
+    pub codes: Vec<FindingCodeCount<'a>>,
     /// The previous version; null for the first one, and for messages.
     pub previous: Option<&'a str>,
     /// The codes with more or fewer findings than in the previous version; for messages, than at the last reported
     /// change.
-    pub changed: &'a [ChangedCode],
+    pub changed: &'a [ChangedCodeCount],
     /// The permanent address of the report.
     pub url: String,
 }
 
 /// A code with its number of findings.
 #[derive(Debug, PartialEq, Serialize)]
-pub struct CodeCount<'a> {
+pub struct FindingCodeCount<'a> {
     code: &'a str,
     #[serde(with = "severity")]
     severity: Severity,
     count: u64,
 }
 
-impl<'a> CodeCount<'a> {
-    fn from_finding(finding: &'a ReportFinding) -> Self {
+impl<'a> FindingCodeCount<'a> {
+    fn from_finding(finding: &'a FindingsOfCode) -> Self {
         Self { code: &finding.code, severity: finding.severity, count: finding.total }
     }
 }
 
-impl<'a> ReportRecord<'a> {
-    pub fn from_report(report: &'a ValidationReport) -> Self {
+impl<'a> ReportSummaryRecord<'a> {
+    pub fn from_report(report: &'a FeedValidationReport) -> Self {
         let (outcome, reason) = match &report.outcome {
             ReportOutcome::Whole => ("whole", None),
             ReportOutcome::CutShort {} => ("cut_short", None),
@@ -69,9 +69,9 @@ impl<'a> ReportRecord<'a> {
         };
         let changes = report.changes.as_ref();
         Self {
-            subject: report.subject.kind_name(),
-            version: report.subject.version(),
-            refused: matches!(report.subject, ReportSubject::Dataset { refused: true, .. }),
+            subject: report.subject.subject_kind_name(),
+            version: report.subject.dataset_version(),
+            refused: matches!(report.subject, ValidatedSubject::Dataset { refused: true, .. }),
             at: format_rfc3339(report.at),
             validator: &report.validator,
             took: report.took_ms as f64 / 1_000.0,
@@ -80,7 +80,7 @@ impl<'a> ReportRecord<'a> {
             errors: report.count_findings(Severity::Error),
             warnings: report.count_findings(Severity::Warning),
             infos: report.count_findings(Severity::Info),
-            codes: report.findings.iter().map(CodeCount::from_finding).collect(),
+            codes: report.findings.iter().map(FindingCodeCount::from_finding).collect(),
             previous: changes.map(|it| it.version.as_str()).filter(|it| !it.is_empty()),
             changed: changes.map_or(&[], |changes| &changes.codes),
             url: report.report_path(),

@@ -4,12 +4,12 @@ use lineside_sync::UnixMillis;
 use lineside_validate::Severity;
 use serde_json::json;
 
-use super::{ReportFinding, ReportOutcome, ReportSubject, ValidationReport};
+use super::{FeedValidationReport, FindingsOfCode, ReportOutcome, ValidatedSubject};
 
 /// Returns a report with these findings.
 #[must_use]
-pub fn test_report(version: &str, found: &[(&str, Severity, u64)]) -> ValidationReport {
-    let findings = found.iter().map(|(code, severity, total)| ReportFinding {
+pub fn test_report(version: &str, found: &[(&str, Severity, u64)]) -> FeedValidationReport {
+    let findings = found.iter().map(|(code, severity, total)| FindingsOfCode {
         code: (*code).to_owned(),
         severity: *severity,
         total: *total,
@@ -17,9 +17,9 @@ pub fn test_report(version: &str, found: &[(&str, Severity, u64)]) -> Validation
         samples: Vec::new(),
         places: Vec::new(),
     });
-    ValidationReport {
+    FeedValidationReport {
         feed: "city".to_owned(),
-        subject: ReportSubject::Dataset {
+        subject: ValidatedSubject::Dataset {
             version: version.to_owned(),
             tag: version.to_owned(),
             refused: false,

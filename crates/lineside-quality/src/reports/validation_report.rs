@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::changes::ReportChanges;
-use crate::check::{self, FindingPlace, ParsedReport, Point, RawRow};
+use crate::check::{self, FindingPlace, LatLon, ParsedReportJson, SourceRow};
 
 /// The counts of a report, for lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ReportCounts)]
-pub struct ReportSummary {
+pub struct ReportFindingCounts {
     /// `whole`; `cut_short`, for messages: there may be more; `unreadable`; or `unfinished`: the validation failed,
     /// which says nothing of the data.
     pub outcome: String,
@@ -30,11 +30,13 @@ pub struct ReportSummary {
     pub unread_files: u64,
 }
 
-impl ReportSummary {
+impl ReportFindingCounts {
     /// Returns the counts of a report.
-    pub fn from_report(report: &ValidationReport) -> ReportSummary {
-        ReportSummary {
-            outcome: super::report_record::ReportRecord::from_report(report).outcome.to_owned(),
+    pub fn from_report(report: &FeedValidationReport) -> ReportFindingCounts {
+        ReportFindingCounts {
+            outcome: super::report_record::ReportSummaryRecord::from_report(report)
+                .outcome
+                .to_owned(),
             errors: report.count_findings(Severity::Error),
             warnings: report.count_findings(Severity::Warning),
             infos: report.count_findings(Severity::Info),
@@ -44,13 +46,13 @@ impl ReportSummary {
     }
 
     /// Returns true if the report says something of the data: the validation did not fail.
-    pub fn is_conclusive(&self) -> bool {
+    pub fn is_of_finished_validation(&self) -> bool {
         self.outcome != "unfinished"
     }
 
     /// Returns true if the data cannot have more findings than the report.
-    pub fn is_exhaustive(&self) -> bool {
-        self.is_conclusive() && self.outcome != "cut_short" && self.faults == 0
+    pub fn has_all_finding_counts(&self) -> bool {
+        self.is_of_finished_validation() && self.outcome != "cut_short" && self.faults == 0
     }
 }
 
@@ -59,9 +61,9 @@ const BYTES_MAX: usize = 1 << 20;
 
 /// A report on a feed's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ValidationReport {
+pub struct FeedValidationReport {
     pub feed: String,
-    pub subject: ReportSubject,
+    pub subject: ValidatedSubject,
     /// Time of the validation.
     #[serde(with = "millis")]
     pub at: UnixMillis,
@@ -71,27 +73,27 @@ pub struct ValidationReport {
     pub took_ms: u64,
     pub outcome: ReportOutcome,
     /// Findings by severity, the most severe first, then by code.
-    pub findings: Vec<ReportFinding>,
+    pub findings: Vec<FindingsOfCode>,
     /// Internal errors, which say nothing of the data.
-    pub faults: Vec<RuleFault>,
+    pub faults: Vec<FailedRule>,
     /// The differences from the previous report; `None` for the first.
     pub changes: Option<ReportChanges>,
     /// The `summary` of the reference validator's `report.json`.
     pub about: Value,
     /// The coordinates of some stops, to draw on maps.
-    pub outline: Vec<Point>,
+    pub outline: Vec<LatLon>,
     /// The files of a schedule that the rules saw only in part.
     #[serde(default)]
     pub unread: Vec<IncompleteFile>,
     /// The rows and records of the first findings.
     #[serde(default)]
-    pub rows: Vec<RawRow>,
+    pub rows: Vec<SourceRow>,
 }
 
 /// The validated data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum ReportSubject {
+pub enum ValidatedSubject {
     /// A version of a schedule.
     Dataset {
         /// The SHA-256 of the bytes.
@@ -109,9 +111,9 @@ pub enum ReportSubject {
     },
 }
 
-impl ReportSubject {
+impl ValidatedSubject {
     /// Returns the name of the kind, which is the id of its record in the feed's channel.
-    pub fn kind_name(&self) -> &'static str {
+    pub fn subject_kind_name(&self) -> &'static str {
         match self {
             Self::Dataset { .. } => DATASET,
             Self::Realtime { .. } => REALTIME,
@@ -119,7 +121,7 @@ impl ReportSubject {
     }
 
     /// Returns the version; `None` for messages.
-    pub fn version(&self) -> Option<&str> {
+    pub fn dataset_version(&self) -> Option<&str> {
         match self {
             Self::Dataset { version, .. } => Some(version),
             Self::Realtime { .. } => None,
@@ -127,7 +129,7 @@ impl ReportSubject {
     }
 
     /// Returns true if the version was rejected by ingest, so that it is not served.
-    pub fn is_rejected(&self) -> bool {
+    pub fn is_rejected_version(&self) -> bool {
         matches!(self, Self::Dataset { refused: true, .. })
     }
 }
@@ -161,7 +163,7 @@ pub enum ReportOutcome {
 
 /// The findings of one code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ReportFinding {
+pub struct FindingsOfCode {
     pub code: String,
     #[serde(with = "severity")]
     pub severity: Severity,
@@ -175,9 +177,9 @@ pub struct ReportFinding {
     pub places: Vec<FindingPlace>,
 }
 
-impl From<check::CheckFinding> for ReportFinding {
+impl From<check::CheckFinding> for FindingsOfCode {
     fn from(finding: check::CheckFinding) -> Self {
-        ReportFinding {
+        FindingsOfCode {
             code: finding.code,
             severity: finding.severity,
             total: finding.total,
@@ -190,18 +192,18 @@ impl From<check::CheckFinding> for ReportFinding {
 
 /// An internal error: a rule that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RuleFault {
+pub struct FailedRule {
     pub rule: String,
     pub message: String,
 }
 
-impl ValidationReport {
+impl FeedValidationReport {
     /// Creates the report on a file that belongs to no feed, such as an upload.
-    pub fn for_file(read: ParsedReport) -> ValidationReport {
-        let fault = |(rule, message)| RuleFault { rule, message };
-        ValidationReport {
+    pub fn for_unattached_file(read: ParsedReportJson) -> FeedValidationReport {
+        let fault = |(rule, message)| FailedRule { rule, message };
+        FeedValidationReport {
             feed: String::new(),
-            subject: ReportSubject::Dataset {
+            subject: ValidatedSubject::Dataset {
                 version: String::new(),
                 tag: String::new(),
                 refused: false,
@@ -210,7 +212,7 @@ impl ValidationReport {
             validator: String::new(),
             took_ms: 0,
             outcome: ReportOutcome::Whole,
-            findings: read.findings.into_iter().map(ReportFinding::from).collect(),
+            findings: read.findings.into_iter().map(FindingsOfCode::from).collect(),
             faults: read.faults.into_iter().map(fault).collect(),
             changes: None,
             about: Value::Null,
@@ -227,41 +229,41 @@ impl ValidationReport {
     }
 
     /// Returns true if the report says something of the data: the validation did not fail.
-    pub fn is_conclusive(&self) -> bool {
+    pub fn is_validation_finished(&self) -> bool {
         !matches!(self.outcome, ReportOutcome::Unfinished { .. })
     }
 
     /// Returns true if all data was validated.
-    pub fn is_complete(&self) -> bool {
+    pub fn is_all_data_validated(&self) -> bool {
         self.outcome == ReportOutcome::Whole
     }
 
     /// Returns true if the data cannot have more findings than the report.
-    pub fn is_exhaustive(&self) -> bool {
-        self.is_complete() && self.faults.is_empty()
+    pub fn has_all_findings(&self) -> bool {
+        self.is_all_data_validated() && self.faults.is_empty()
     }
 
     /// Returns the number of findings of a code.
-    pub fn total_for_code(&self, code: &str) -> u64 {
+    pub fn finding_count_for_code(&self, code: &str) -> u64 {
         self.findings.iter().find(|it| it.code == code).map_or(0, |it| it.total)
     }
 
     /// Returns true if the report is on the files of a GBFS system, not on messages.
-    pub fn is_for_system(&self) -> bool {
+    pub fn is_for_gbfs_system(&self) -> bool {
         self.about.get("isSystem").is_some_and(|it| *it == true)
     }
 
     /// Returns the permanent path of the report.
     pub fn report_path(&self) -> String {
-        match self.subject.version() {
+        match self.subject.dataset_version() {
             Some(version) => format!("/feeds/{}/versions/{version}/report", self.feed),
-            None => format!("/feeds/{}#report-{}", self.feed, self.subject.kind_name()),
+            None => format!("/feeds/{}#report-{}", self.feed, self.subject.subject_kind_name()),
         }
     }
 
     /// Returns the report as the reference validator's `report.json`, with additional fields under `lineside`.
-    pub fn to_json(&self, base: &str) -> Value {
-        let mut findings: Vec<&ReportFinding> = self.findings.iter().collect();
+    pub fn to_report_json(&self, base: &str) -> Value {
+        let mut findings: Vec<&FindingsOfCode> = self.findings.iter().collect();
         findings.sort_by(|a, b| a.code.cmp(&b.code));
         let notices = findings.into_iter().map(|finding| {
             json!({
@@ -272,7 +274,7 @@ impl ValidationReport {
             })
         });
         let notices: Vec<Value> = notices.collect();
-        let record = super::report_record::ReportRecord::from_report(self);
+        let record = super::report_record::ReportSummaryRecord::from_report(self);
         let mut record = serde_json::to_value(record).unwrap_or_default();
         record["feed"] = json!(self.feed);
         record["url"] = json!(format!("{base}{}", self.report_path()));
@@ -282,21 +284,21 @@ impl ValidationReport {
     }
 
     /// Returns the row to store, and drops samples until it fits.
-    pub fn prepare_row(&mut self) -> Option<ReportRow> {
-        let version = self.subject.version().unwrap_or(LATEST).to_owned();
+    pub fn shrink_to_report_row(&mut self) -> Option<ReportRow> {
+        let version = self.subject.dataset_version().unwrap_or(LATEST).to_owned();
         let feed = FeedId::new(&self.feed).ok()?;
         let mut body = serde_json::to_string(self).ok()?;
-        while body.len() > BYTES_MAX && self.halve_samples() {
+        while body.len() > BYTES_MAX && self.halve_samples_of_findings() {
             body = serde_json::to_string(self).ok()?;
         }
-        let subject = self.subject.kind_name().to_owned();
-        let refused = self.subject.is_rejected();
-        let brief = serde_json::to_string(&ReportSummary::from_report(self)).ok()?;
+        let subject = self.subject.subject_kind_name().to_owned();
+        let refused = self.subject.is_rejected_version();
+        let brief = serde_json::to_string(&ReportFindingCounts::from_report(self)).ok()?;
         Some(ReportRow { feed, subject, version, at: self.at, refused, brief, body })
     }
 
     /// Drops half of all samples. Returns false if there were none.
-    fn halve_samples(&mut self) -> bool {
+    fn halve_samples_of_findings(&mut self) -> bool {
         let mut had_some = false;
         for finding in &mut self.findings {
             had_some |= !finding.samples.is_empty() || !finding.places.is_empty();
@@ -309,7 +311,7 @@ impl ValidationReport {
     }
 
     /// Decodes a stored row; `None` if another version of the program wrote an incompatible one.
-    pub fn from_row(row: &ReportRow) -> Option<ValidationReport> {
+    pub fn from_report_row(row: &ReportRow) -> Option<FeedValidationReport> {
         serde_json::from_str(&row.body).ok()
     }
 }
@@ -365,11 +367,11 @@ mod tests {
         let sample: Map<String, Value> =
             [("filename".to_owned(), json!(text))].into_iter().collect();
         wide.findings[0].samples = vec![sample; 5_000];
-        let row = wide.prepare_row().unwrap();
+        let row = wide.shrink_to_report_row().unwrap();
         assert!(row.body.len() <= BYTES_MAX, "{}", row.body.len());
-        let brief: ReportSummary = serde_json::from_str(&row.brief).unwrap();
+        let brief: ReportFindingCounts = serde_json::from_str(&row.brief).unwrap();
         assert_eq!((brief.outcome.as_str(), brief.infos, brief.errors), ("whole", 900_000, 0));
-        let back = ValidationReport::from_row(&row).unwrap();
+        let back = FeedValidationReport::from_report_row(&row).unwrap();
         assert_eq!(back, wide);
         assert_eq!(back.count_findings(Severity::Info), 900_000, "the total stays exact");
         assert!(!back.findings[0].samples.is_empty());

@@ -1,6 +1,6 @@
 //! The one-word result of a feed's latest report, for lists of many feeds.
 
-use super::validation_report::ReportSummary;
+use super::validation_report::ReportFindingCounts;
 
 /// The one-word result of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,11 +19,11 @@ impl ReportVerdict {
     pub const ALL: [Self; 4] = [Self::Errors, Self::Warnings, Self::None, Self::Unknown];
 
     /// Returns the verdict of a feed with this report, or without one.
-    pub fn from_summary(brief: Option<&ReportSummary>) -> Self {
+    pub fn from_summary(brief: Option<&ReportFindingCounts>) -> Self {
         match brief {
-            Some(brief) if !brief.is_conclusive() => Self::Unknown,
+            Some(brief) if !brief.is_of_finished_validation() => Self::Unknown,
             Some(brief) if brief.errors > 0 => Self::Errors,
-            Some(brief) if !brief.is_exhaustive() => Self::Unknown,
+            Some(brief) if !brief.has_all_finding_counts() => Self::Unknown,
             Some(brief) if brief.warnings > 0 => Self::Warnings,
             Some(_) => Self::None,
             None => Self::Unknown,
@@ -53,7 +53,7 @@ mod tests {
     fn an_unknown_verdict_differs_from_no_findings() {
         let verdict_for = |outcome: &str, errors, warnings, faults| {
             let outcome = outcome.to_owned();
-            ReportVerdict::from_summary(Some(&ReportSummary {
+            ReportVerdict::from_summary(Some(&ReportFindingCounts {
                 outcome,
                 errors,
                 warnings,

@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 use lineside_formats::gtfs::Timetable;
-use lineside_model::{FeedMatches, MatchCount, MatchReason, ReasonCount};
+use lineside_model::{FeedMatchCounts, MatchCount, MatchReasonCount, UnmatchedReason};
 
 /// Share of ids from which a kind counts as matched.
 const MATCHES_FROM: f64 = 0.5;
@@ -75,11 +75,11 @@ impl MismatchCause {
 /// Returns the likely causes, the most certain first; empty if nearly everything matches. `today` is the network's
 /// current day.
 pub fn find_likely_causes(
-    matches: &FeedMatches,
+    matches: &FeedMatchCounts,
     timetable: &Timetable,
     today: Date,
 ) -> Vec<MismatchCause> {
-    let trips = TripCounts::from_matches(matches);
+    let trips = TripMatchCounts::from_matches(matches);
     let mut causes = find_prefix_causes(matches, timetable);
     let has_id_cause = !causes.is_empty();
     causes.extend(find_trip_causes(
@@ -95,8 +95,8 @@ pub fn find_likely_causes(
 /// Finds the causes of unmatched trips: their days, and their ids unless a prefix explains those (`has_id_cause`).
 /// `service` is the first and the last day of the timetable.
 fn find_trip_causes(
-    matches: &FeedMatches,
-    trips: &TripCounts<'_>,
+    matches: &FeedMatchCounts,
+    trips: &TripMatchCounts<'_>,
     service: Option<(Date, Date)>,
     today: Date,
     has_id_cause: bool,
@@ -126,14 +126,14 @@ fn find_trip_causes(
 
 /// Finds the cause of unknown trips that no prefix explains.
 fn find_unknown_trips_cause(
-    matches: &FeedMatches,
-    trips: &TripCounts<'_>,
+    matches: &FeedMatchCounts,
+    trips: &TripMatchCounts<'_>,
 ) -> Option<MismatchCause> {
     let matches_well =
         |counts: &MatchCount| counts.matched_share().is_some_and(|rate| rate >= MATCHES_FROM);
     let others = [&matches.routes, &matches.stops];
     if others.into_iter().any(matches_well) || trips.matched > 0 {
-        let is_alike = has_known_form(&trips.samples, &trips.timetable_ids);
+        let is_alike = has_form_of_known_ids(&trips.samples, &trips.timetable_ids);
         return Some(if is_alike {
             MismatchCause::OtherVersion
         } else {
@@ -147,7 +147,7 @@ fn find_unknown_trips_cause(
 
 /// The matches of the trips in trip updates and vehicles.
 #[derive(Debug, Default)]
-struct TripCounts<'a> {
+struct TripMatchCounts<'a> {
     matched: u64,
     unmatched: u64,
     unknown: u64,
@@ -160,24 +160,24 @@ struct TripCounts<'a> {
     dates: Vec<Date>,
 }
 
-impl<'a> TripCounts<'a> {
-    fn from_matches(matches: &'a FeedMatches) -> Self {
+impl<'a> TripMatchCounts<'a> {
+    fn from_matches(matches: &'a FeedMatchCounts) -> Self {
         let mut total = Self::default();
         for counts in [&matches.trip_updates, &matches.vehicles] {
             total.matched += counts.matched;
             total.unmatched += counts.unmatched_count();
             for (reason, found) in counts.reasons() {
                 match reason {
-                    MatchReason::UnknownTrip => {
+                    UnmatchedReason::UnknownTrip => {
                         total.unknown += found.count;
                         total.samples.extend(found.sample_ids());
-                        total.timetable_ids.extend(found.known_ids());
+                        total.timetable_ids.extend(found.timetable_sample_ids());
                     }
-                    MatchReason::NotRunning => {
+                    UnmatchedReason::NotRunning => {
                         total.not_running += found.count;
                         total.dates.extend(found.sample_ids().filter_map(parse_sample_date));
                     }
-                    MatchReason::NoTrip => total.no_trip += found.count,
+                    UnmatchedReason::NoTrip => total.no_trip += found.count,
                     _ => {}
                 }
             }
@@ -202,19 +202,19 @@ fn is_outside_service(day: Date, (first, last): (Date, Date)) -> bool {
 }
 
 /// Finds prefixes that make example ids match, for each kind of id.
-fn find_prefix_causes(matches: &FeedMatches, timetable: &Timetable) -> Vec<MismatchCause> {
-    let kinds: [(MismatchIdKind, MatchReason, Vec<&MatchCount>); 3] = [
+fn find_prefix_causes(matches: &FeedMatchCounts, timetable: &Timetable) -> Vec<MismatchCause> {
+    let kinds: [(MismatchIdKind, UnmatchedReason, Vec<&MatchCount>); 3] = [
         (
             MismatchIdKind::Trip,
-            MatchReason::UnknownTrip,
+            UnmatchedReason::UnknownTrip,
             vec![&matches.trip_updates, &matches.vehicles],
         ),
         (
             MismatchIdKind::Route,
-            MatchReason::UnknownRoute,
+            UnmatchedReason::UnknownRoute,
             vec![&matches.routes, &matches.vehicles],
         ),
-        (MismatchIdKind::Stop, MatchReason::UnknownStop, vec![&matches.stops]),
+        (MismatchIdKind::Stop, UnmatchedReason::UnknownStop, vec![&matches.stops]),
     ];
     kinds
         .into_iter()
@@ -228,11 +228,11 @@ fn find_prefix_causes(matches: &FeedMatches, timetable: &Timetable) -> Vec<Misma
 
 fn find_prefix_cause(
     kind: MismatchIdKind,
-    found: &ReasonCount,
+    found: &MatchReasonCount,
     timetable: &Timetable,
 ) -> Option<MismatchCause> {
     let samples: Vec<&str> = found.sample_ids().collect();
-    let known: Vec<&str> = found.known_ids().collect();
+    let known: Vec<&str> = found.timetable_sample_ids().collect();
     let is_known = |id: &str| match kind {
         MismatchIdKind::Trip => timetable.find_trip(id).is_some(),
         MismatchIdKind::Route => timetable.find_route(id).is_some(),
@@ -268,14 +268,15 @@ fn common_prefix<'a>(ids: &[&'a str]) -> &'a str {
 
 /// Returns true if most ids have the form of a known one: the same runs of digits, letters and other characters, of the
 /// same lengths.
-fn has_known_form(ids: &[&str], known: &[&str]) -> bool {
-    let known: Vec<Vec<(char, usize)>> = known.iter().map(|id| character_runs(id)).collect();
-    let matched = ids.iter().filter(|id| known.contains(&character_runs(id))).count();
+fn has_form_of_known_ids(ids: &[&str], known: &[&str]) -> bool {
+    let known: Vec<Vec<(char, usize)>> =
+        known.iter().map(|id| split_into_character_runs(id)).collect();
+    let matched = ids.iter().filter(|id| known.contains(&split_into_character_runs(id))).count();
     !ids.is_empty() && 2 * matched > ids.len()
 }
 
 /// Splits an id into runs: `0` for digits, `a` for letters, any other character for itself, each with its length.
-fn character_runs(id: &str) -> Vec<(char, usize)> {
+fn split_into_character_runs(id: &str) -> Vec<(char, usize)> {
     let mut runs: Vec<(char, usize)> = Vec::new();
     for c in id.chars() {
         let class = match c {
@@ -306,9 +307,9 @@ mod tests {
 
     #[test]
     fn ids_of_another_version_have_the_same_form() {
-        assert!(has_known_form(&["101777", "101778"], &["101691"]));
-        assert!(!has_known_form(&["038100_H..N", "038200_H..N"], &["101691"]));
-        assert!(!has_known_form(&[], &["1"]));
+        assert!(has_form_of_known_ids(&["101777", "101778"], &["101691"]));
+        assert!(!has_form_of_known_ids(&["038100_H..N", "038200_H..N"], &["101691"]));
+        assert!(!has_form_of_known_ids(&[], &["1"]));
     }
 
     const TODAY: Date = Date::constant(2026, 6, 15);
@@ -320,14 +321,14 @@ mod tests {
         known: &[&'static str],
         n_lines: u64,
     ) -> Vec<String> {
-        let mut matches = FeedMatches::default();
+        let mut matches = FeedMatchCounts::default();
         matches.routes.matched = n_lines;
-        let trips = TripCounts {
+        let trips = TripMatchCounts {
             unmatched: 4,
             unknown: 4,
             samples: ids.to_vec(),
             timetable_ids: known.to_vec(),
-            ..TripCounts::default()
+            ..TripMatchCounts::default()
         };
         let service = Some((Date::constant(2026, 1, 1), Date::constant(2026, 12, 31)));
         let causes = find_trip_causes(&matches, &trips, service, TODAY, false);
@@ -348,22 +349,22 @@ mod tests {
     fn the_dates_explain_trips_that_do_not_run() {
         let last = Date::constant(2026, 6, 14);
         let service = Some((Date::constant(2026, 1, 1), last));
-        let not_running = |day| TripCounts {
+        let not_running = |day| TripMatchCounts {
             matched: 10,
             unmatched: 5,
             not_running: 5,
             dates: vec![day],
-            ..TripCounts::default()
+            ..TripMatchCounts::default()
         };
         let causes = |day, today| {
-            find_trip_causes(&FeedMatches::default(), &not_running(day), service, today, false)
+            find_trip_causes(&FeedMatchCounts::default(), &not_running(day), service, today, false)
         };
         let ended = causes(TODAY, TODAY);
         assert_eq!(ended[0], MismatchCause::TimetableEnded { last });
         assert_eq!(causes(last, last), [MismatchCause::OtherDay]);
-        let all_known = TripCounts { matched: 10, ..TripCounts::default() };
+        let all_known = TripMatchCounts { matched: 10, ..TripMatchCounts::default() };
         assert_eq!(
-            find_trip_causes(&FeedMatches::default(), &all_known, service, TODAY, false),
+            find_trip_causes(&FeedMatchCounts::default(), &all_known, service, TODAY, false),
             [],
             "an expired timetable that still matches is not the cause"
         );

@@ -7,7 +7,7 @@ mod mismatch_cause;
 use std::sync::Arc;
 
 use lineside_ingest::{Feed, Network};
-use lineside_model::FeedMatches;
+use lineside_model::FeedMatchCounts;
 use lineside_sync::UnixMillis;
 use tokio::task::{JoinError, spawn_blocking};
 
@@ -15,16 +15,16 @@ pub use mismatch_cause::{MismatchCause, MismatchIdKind, find_likely_causes};
 
 /// The trip matching of one feed.
 #[derive(Debug)]
-pub struct MatchReport {
+pub struct TripMatchingReport {
     /// The schedule that the feed belongs to, if it names one.
     pub schedule: Option<Arc<Feed>>,
     /// `None` while there is no timetable to compare with.
-    pub matches: Option<Arc<FeedMatches>>,
+    pub matches: Option<Arc<FeedMatchCounts>>,
     /// Time at which Lineside received the data of the report.
     pub at: UnixMillis,
 }
 
-impl MatchReport {
+impl TripMatchingReport {
     /// Returns the report on a feed's current state.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl MatchReport {
         let first = network.feeds().into_iter().next();
         let (state, id) = (network.state(), feed.id().clone());
         let at = state.at;
-        let matches = spawn_blocking(move || state.feed_matches(id.as_str())).await?;
+        let matches = spawn_blocking(move || state.feed_match_counts(id.as_str())).await?;
         let schedule = first.filter(|first| first.id() != feed.id());
         Ok(Self { schedule, matches, at })
     }

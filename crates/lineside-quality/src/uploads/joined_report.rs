@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::check::{RawRow, UNREAD_FILE};
-use crate::reports::RuleFault;
+use crate::check::{SourceRow, UNREAD_FILE};
+use crate::reports::FailedRule;
 
 /// Maximum size of a report, in bytes: 180 codes with 100 findings of some hundred bytes fit.
 pub(super) const BYTES_MAX: u64 = 16 << 20;
@@ -25,19 +25,19 @@ const FOLDER: &str = "outputDirectory";
 
 /// `report.json`, whose notices are copied unchanged.
 #[derive(Serialize, Deserialize)]
-struct JoinedReport<'a> {
+struct ReportJsonToJoin<'a> {
     summary: Map<String, Value>,
     #[serde(borrow)]
     notices: &'a RawValue,
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
-    lineside: Option<JoinedReportExtras<'a>>,
+    lineside: Option<ReportJsonExtras<'a>>,
 }
 
 /// The fields that the reference validator's report lacks, as in the reports of the API.
 #[derive(Serialize)]
-struct JoinedReportExtras<'a> {
+struct ReportJsonExtras<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    faults: Vec<RuleFault>,
+    faults: Vec<FailedRule>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outline: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -45,29 +45,29 @@ struct JoinedReportExtras<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unread: Vec<IncompleteFile>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    rows: Vec<RawRow>,
+    rows: Vec<SourceRow>,
 }
 
 /// `places.json`.
 #[derive(Deserialize)]
-struct PlacesFile<'a> {
+struct PlacesJsonFile<'a> {
     #[serde(borrow)]
     outline: &'a RawValue,
     #[serde(borrow)]
     places: BTreeMap<String, &'a RawValue>,
     #[serde(default)]
-    rows: Vec<RawRow>,
+    rows: Vec<SourceRow>,
 }
 
 /// `system_errors.json`.
 #[derive(Deserialize)]
-struct SystemErrorsFile {
-    notices: Vec<SystemNotice>,
+struct SystemErrorsJsonFile {
+    notices: Vec<SystemErrorNotice>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SystemNotice {
+struct SystemErrorNotice {
     sample_notices: Vec<SystemErrorSample>,
 }
 
@@ -81,16 +81,16 @@ struct SystemErrorSample {
 ///
 /// # Errors
 /// Returns an error if there is no report, or it is incomplete.
-pub(super) fn read_joined_report(folder: &Path) -> io::Result<Bytes> {
-    let report = read_bounded_file(&folder.join("report.json"), BYTES_MAX)?;
-    let unread = read_bounded_file(&folder.join(UNREAD_FILE), FAULTS_BYTES_MAX)?;
+pub(super) fn read_and_join_report_files(folder: &Path) -> io::Result<Bytes> {
+    let report = read_file_up_to(&folder.join("report.json"), BYTES_MAX)?;
+    let unread = read_file_up_to(&folder.join(UNREAD_FILE), FAULTS_BYTES_MAX)?;
     // `lineside check` writes this file last, so all files are complete if it exists.
-    let errors = read_bounded_file(&folder.join("system_errors.json"), FAULTS_BYTES_MAX)?;
-    let places = read_bounded_file(&folder.join("places.json"), PLACES_BYTES_MAX)?;
-    Ok(join_report(&report, &errors, &unread, &places)?.into())
+    let errors = read_file_up_to(&folder.join("system_errors.json"), FAULTS_BYTES_MAX)?;
+    let places = read_file_up_to(&folder.join("places.json"), PLACES_BYTES_MAX)?;
+    Ok(join_report_files(&report, &errors, &unread, &places)?.into())
 }
 
-fn read_bounded_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+fn read_file_up_to(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
@@ -99,25 +99,25 @@ fn read_bounded_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn join_report(
+fn join_report_files(
     report: &[u8],
     errors: &[u8],
     unread: &[u8],
     places: &[u8],
 ) -> serde_json::Result<Vec<u8>> {
-    let mut report: JoinedReport<'_> = serde_json::from_slice(report)?;
-    let errors: SystemErrorsFile = serde_json::from_slice(errors)?;
+    let mut report: ReportJsonToJoin<'_> = serde_json::from_slice(report)?;
+    let errors: SystemErrorsJsonFile = serde_json::from_slice(errors)?;
     report.summary.remove(FOLDER);
     let faults = errors.notices.into_iter().flat_map(|notice| notice.sample_notices);
-    let faults: Vec<RuleFault> =
-        faults.map(|error| RuleFault { rule: error.validator, message: error.message }).collect();
+    let faults: Vec<FailedRule> =
+        faults.map(|error| FailedRule { rule: error.validator, message: error.message }).collect();
     let unread: Vec<IncompleteFile> = serde_json::from_slice(unread)?;
-    let PlacesFile { outline, places, rows } = serde_json::from_slice(places)?;
+    let PlacesJsonFile { outline, places, rows } = serde_json::from_slice(places)?;
     let has_some =
         !faults.is_empty() || !unread.is_empty() || !places.is_empty() || !rows.is_empty();
     let outline = (!places.is_empty()).then_some(outline);
     report.lineside =
-        has_some.then_some(JoinedReportExtras { faults, outline, places, unread, rows });
+        has_some.then_some(ReportJsonExtras { faults, outline, places, unread, rows });
     serde_json::to_vec(&report)
 }
 
@@ -146,8 +146,10 @@ mod tests {
     #[test]
     fn the_report_includes_system_errors_but_no_server_paths() {
         let read = |errors: &str| -> Value {
-            serde_json::from_slice(&read_joined_report(folder(REPORT, errors).path()).unwrap())
-                .unwrap()
+            serde_json::from_slice(
+                &read_and_join_report_files(folder(REPORT, errors).path()).unwrap(),
+            )
+            .unwrap()
         };
         let notices = json!([{"code": "unknown_file", "totalNotices": 1}]);
         let plain = json!({"summary": {"gtfsInput": "a.zip"}, "notices": notices});
@@ -165,7 +167,7 @@ mod tests {
         let places = r#"{"outline": [[59.5, 10.5]], "places": {"unknown_file": [{"at": [59.5, 10.5], "label": "stop a"}]}}"#;
         fs::write(folder.path().join("places.json"), places).unwrap();
         let found: Value =
-            serde_json::from_slice(&read_joined_report(folder.path()).unwrap()).unwrap();
+            serde_json::from_slice(&read_and_join_report_files(folder.path()).unwrap()).unwrap();
         assert_eq!(found["lineside"], serde_json::from_str::<Value>(places).unwrap());
     }
 
@@ -175,7 +177,7 @@ mod tests {
         let unread = json!([{"filename": "agency.txt", "lack": "rows", "rows": 1, "rules": 12}]);
         fs::write(folder.path().join("unread.json"), unread.to_string()).unwrap();
         let found: Value =
-            serde_json::from_slice(&read_joined_report(folder.path()).unwrap()).unwrap();
+            serde_json::from_slice(&read_and_join_report_files(folder.path()).unwrap()).unwrap();
         assert_eq!(found["lineside"]["unread"], unread);
     }
 
@@ -184,12 +186,12 @@ mod tests {
         let halves = [(&REPORT[..40], NONE), (REPORT, ""), (REPORT, r#"{"notices": ["#)];
         for (report, errors) in halves {
             assert!(
-                read_joined_report(folder(report, errors).path()).is_err(),
+                read_and_join_report_files(folder(report, errors).path()).is_err(),
                 "{report} {errors}"
             );
         }
         let large = format!("{NONE}{}", " ".repeat(FAULTS_BYTES_MAX as usize));
-        assert!(read_joined_report(folder(REPORT, &large).path()).is_err());
-        assert!(read_joined_report(tempfile::tempdir().unwrap().path()).is_err());
+        assert!(read_and_join_report_files(folder(REPORT, &large).path()).is_err());
+        assert!(read_and_join_report_files(tempfile::tempdir().unwrap().path()).is_err());
     }
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use lineside_config::client_network::client_limit_key;
 use lineside_config::secrets::random_secret;
-use lineside_sync::real_time::sleep_for;
+use lineside_sync::real_time::sleep_real_time;
 use lineside_sync::{Clock, RealClock, UnixMillis};
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -30,8 +30,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use self::upload_folders::delete_orphans;
-use self::upload_folders::{OwnedFolder, UploadFolders};
+pub use self::upload_folders::delete_orphaned_folders;
+use self::upload_folders::{LockedServerFolder, UploadFolderRoot};
 pub use self::upload_job::UploadSource;
 use self::upload_reports::UploadReportStore;
 use self::upload_transfer::UploadTransfer;
@@ -56,7 +56,7 @@ const NAME_CHARS_MAX: usize = 100;
 
 /// The limit that refuses an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UploadLimit {
+pub enum ReachedUploadLimit {
     /// The limit of the server.
     Total,
     /// The limit of the client's address.
@@ -79,7 +79,7 @@ pub enum UploadStatus {
 
 /// An upload without a report.
 #[derive(Debug, Clone)]
-struct UploadJob {
+struct PendingUpload {
     /// A number in the order of arrival.
     number: u64,
     /// The client's address, or its network, whose hosts count as one.
@@ -100,27 +100,27 @@ enum UploadStage {
 }
 
 #[derive(Debug, Default)]
-struct UploadJobs {
-    by_link: BTreeMap<String, UploadJob>,
+struct PendingUploads {
+    by_link: BTreeMap<String, PendingUpload>,
     n_total: u64,
 }
 
-impl UploadJobs {
-    fn active_jobs(&self) -> impl Iterator<Item = &UploadJob> {
+impl PendingUploads {
+    fn unfailed_uploads(&self) -> impl Iterator<Item = &PendingUpload> {
         self.by_link.values().filter(|job| !matches!(job.stage, UploadStage::Failed(_)))
     }
 
-    fn count_incoming(&self) -> usize {
-        self.active_jobs().filter(|job| job.stage == UploadStage::Transferring).count()
+    fn count_transferring(&self) -> usize {
+        self.unfailed_uploads().filter(|job| job.stage == UploadStage::Transferring).count()
     }
 
     /// Returns the number of uploads that wait or run.
-    fn count_received(&self) -> usize {
-        self.active_jobs().filter(|job| job.stage != UploadStage::Transferring).count()
+    fn count_waiting_or_running(&self) -> usize {
+        self.unfailed_uploads().filter(|job| job.stage != UploadStage::Transferring).count()
     }
 
     /// Aborts the slowest upload in transfer, if it is slow enough, to admit another.
-    fn abort_slowest(&mut self, now: UnixMillis) -> bool {
+    fn abort_slowest_transfer(&mut self, now: UnixMillis) -> bool {
         let coming = self.by_link.values_mut().filter(|job| job.stage == UploadStage::Transferring);
         let slow = coming.filter_map(|job| {
             let rate = job.transfer.rate_if_slow(now.duration_since(job.since))?;
@@ -133,7 +133,7 @@ impl UploadJobs {
     }
 
     /// Removes old failures, and the oldest ones if there are too many.
-    fn forget_failed(&mut self, before: UnixMillis) {
+    fn remove_old_failures(&mut self, before: UnixMillis) {
         self.by_link
             .retain(|_, job| !matches!(job.stage, UploadStage::Failed(_)) || job.since >= before);
         while self.by_link.len() > FAILED_MAX + QUEUE_MAX {
@@ -149,11 +149,11 @@ impl UploadJobs {
 /// Accepts uploads, and knows their status.
 #[derive(Debug)]
 pub struct UploadService {
-    jobs: Mutex<UploadJobs>,
+    jobs: Mutex<PendingUploads>,
     /// Admits one validation at a time.
     validation_slot: Semaphore,
     /// The folders of files that are not validated yet.
-    folders: UploadFolders,
+    folders: UploadFolderRoot,
     /// The waiting and running validations, until they are cancelled.
     validations: TaskTracker,
     stopping: CancellationToken,
@@ -161,7 +161,7 @@ pub struct UploadService {
     program: PathBuf,
     clock: Arc<dyn Clock>,
     /// The folder of reports if there is no data folder.
-    temporary: Option<OwnedFolder>,
+    temporary: Option<LockedServerFolder>,
 }
 
 impl UploadService {
@@ -170,13 +170,17 @@ impl UploadService {
     /// # Errors
     /// Returns an error if the folder cannot be created, or the path of this program is unknown.
     pub fn open(data_dir: Option<&Path>) -> anyhow::Result<Arc<Self>> {
-        let opened =
-            std::env::current_exe().and_then(|program| Self::with_program(data_dir, program));
+        let opened = std::env::current_exe()
+            .and_then(|program| Self::open_with_validator_program(data_dir, program));
         opened.context("cannot open the folder for reports on uploads")
     }
 
-    fn with_program(data_dir: Option<&Path>, program: PathBuf) -> io::Result<Arc<Self>> {
-        let temporary = if data_dir.is_some() { None } else { Some(OwnedFolder::create()?) };
+    fn open_with_validator_program(
+        data_dir: Option<&Path>,
+        program: PathBuf,
+    ) -> io::Result<Arc<Self>> {
+        let temporary =
+            if data_dir.is_some() { None } else { Some(LockedServerFolder::create_in_temp_dir()?) };
         let folder = match (&temporary, data_dir) {
             (Some(temporary), _) => temporary.path().join("reports"),
             (None, data_dir) => data_dir.unwrap_or(Path::new(".")).join("visitors"),
@@ -184,7 +188,7 @@ impl UploadService {
         Ok(Arc::new(Self {
             jobs: Mutex::default(),
             validation_slot: Semaphore::new(1),
-            folders: UploadFolders::default(),
+            folders: UploadFolderRoot::default(),
             validations: TaskTracker::new(),
             stopping: CancellationToken::new(),
             reports: UploadReportStore::open(folder)?,
@@ -198,54 +202,58 @@ impl UploadService {
     ///
     /// # Errors
     /// Returns an error if the disk is full, or the server stops.
-    pub fn create_folder(&self) -> io::Result<(TempDir, File)> {
-        self.folders.create_folder()
+    pub fn create_upload_folder(&self) -> io::Result<(TempDir, File)> {
+        self.folders.create_upload_folder()
     }
 
     /// Cancels all validations, and deletes all uploaded files.
-    pub async fn stop_jobs(self: &Arc<Self>) {
+    pub async fn stop_and_delete_files(self: &Arc<Self>) {
         self.validations.close();
         self.stopping.cancel();
         // Dropping a validation ends its program.
         self.validations.wait().await;
         for _ in 0..CLEANUP_ATTEMPTS_MAX {
             let service = Arc::clone(self);
-            let clearing = tokio::task::spawn_blocking(move || service.delete_files());
+            let clearing = tokio::task::spawn_blocking(move || service.delete_uploaded_files());
             if matches!(clearing.await, Ok(Ok(()))) {
                 return;
             }
-            sleep_for(CLEANUP_PAUSE).await;
+            sleep_real_time(CLEANUP_PAUSE).await;
         }
         tracing::warn!("uploaded files could not be deleted: the next start deletes them");
     }
 
-    fn delete_files(&self) -> io::Result<()> {
-        self.folders.delete_and_close()?;
-        self.temporary.as_ref().map_or(Ok(()), OwnedFolder::delete)
+    fn delete_uploaded_files(&self) -> io::Result<()> {
+        self.folders.delete_all_and_close()?;
+        self.temporary.as_ref().map_or(Ok(()), LockedServerFolder::delete)
     }
 
-    /// Admits an upload of this address. It counts until the [`UploadSlot`] is dropped or the upload is done.
+    /// Admits an upload of this address. It counts until the [`AdmittedUpload`] is dropped or the upload is done.
     ///
     /// # Errors
     /// Returns an error if too many uploads are in transfer, or if it could not wait now.
-    pub fn reserve_slot(self: &Arc<Self>, address: IpAddr) -> Result<UploadSlot, UploadLimit> {
+    pub fn admit_upload(
+        self: &Arc<Self>,
+        address: IpAddr,
+    ) -> Result<AdmittedUpload, ReachedUploadLimit> {
         let address = client_limit_key(address);
         let mut jobs = self.jobs.lock();
-        if jobs.count_received() >= QUEUE_MAX {
-            return Err(UploadLimit::Total);
+        if jobs.count_waiting_or_running() >= QUEUE_MAX {
+            return Err(ReachedUploadLimit::Total);
         }
-        if jobs.active_jobs().filter(|job| job.address == address).count() >= FILES_PER_ADDRESS_MAX
+        if jobs.unfailed_uploads().filter(|job| job.address == address).count()
+            >= FILES_PER_ADDRESS_MAX
         {
-            return Err(UploadLimit::Address);
+            return Err(ReachedUploadLimit::Address);
         }
         let since = self.clock.wall_time();
-        if jobs.count_incoming() >= TRANSFERS_MAX && !jobs.abort_slowest(since) {
-            return Err(UploadLimit::Total);
+        if jobs.count_transferring() >= TRANSFERS_MAX && !jobs.abort_slowest_transfer(since) {
+            return Err(ReachedUploadLimit::Total);
         }
         jobs.n_total += 1;
         let (number, link, transfer) =
             (jobs.n_total, random_secret(), Arc::<UploadTransfer>::default());
-        let job = UploadJob {
+        let job = PendingUpload {
             number,
             address,
             stage: UploadStage::Transferring,
@@ -255,16 +263,16 @@ impl UploadService {
         };
         jobs.by_link.insert(link.clone(), job);
         drop(jobs);
-        Ok(UploadSlot { service: Arc::clone(self), link, transfer, is_submitted: false })
+        Ok(AdmittedUpload { service: Arc::clone(self), link, transfer, is_submitted: false })
     }
 
     /// Returns the status of the upload with this link; `None` if there is none. Reads from the disk.
-    pub fn upload_status(
+    pub fn find_upload_status(
         &self,
         link: &str,
         rules: &lineside_config::UploadsConfig,
     ) -> Option<UploadStatus> {
-        if link.len() != LINK_CHARS || !link.bytes().all(is_link_byte) {
+        if link.len() != LINK_CHARS || !link.bytes().all(is_upload_link_byte) {
             return None;
         }
         let jobs = self.jobs.lock();
@@ -275,14 +283,14 @@ impl UploadService {
                 .read_report(link, self.clock.wall_time(), rules.retention)
                 .map(UploadStatus::Done);
         };
-        let is_before = |other: &&UploadJob| {
+        let is_before = |other: &&PendingUpload| {
             other.number < job.number
                 && matches!(other.stage, UploadStage::Waiting | UploadStage::Running)
         };
         Some(match &job.stage {
             UploadStage::Transferring => UploadStatus::Transferring,
             UploadStage::Waiting => {
-                UploadStatus::Waiting(jobs.active_jobs().filter(is_before).count())
+                UploadStatus::Waiting(jobs.unfailed_uploads().filter(is_before).count())
             }
             UploadStage::Running => UploadStatus::Running,
             UploadStage::Failed(why) => {
@@ -293,28 +301,28 @@ impl UploadService {
 
     /// Returns the number of uploads in transfer, waiting or running.
     pub fn count_active(&self) -> usize {
-        self.jobs.lock().active_jobs().count()
+        self.jobs.lock().unfailed_uploads().count()
     }
 
     /// Queues a transferred file for validation.
     ///
     /// # Errors
     /// Returns an error if the queue is full.
-    fn queue_upload(&self, link: &str) -> Result<(), UploadLimit> {
+    fn mark_waiting_for_validation(&self, link: &str) -> Result<(), ReachedUploadLimit> {
         let now = self.clock.wall_time();
         let mut jobs = self.jobs.lock();
-        let n_here = jobs.count_received();
-        let Some(job) = jobs.by_link.get_mut(link) else { return Err(UploadLimit::Total) };
+        let n_here = jobs.count_waiting_or_running();
+        let Some(job) = jobs.by_link.get_mut(link) else { return Err(ReachedUploadLimit::Total) };
         if job.stage == UploadStage::Transferring {
             if n_here >= QUEUE_MAX {
-                return Err(UploadLimit::Total);
+                return Err(ReachedUploadLimit::Total);
             }
             (job.stage, job.since) = (UploadStage::Waiting, now);
         }
         Ok(())
     }
 
-    fn set_stage(&self, link: &str, stage: UploadStage) {
+    fn set_upload_stage(&self, link: &str, stage: UploadStage) {
         let now = self.clock.wall_time();
         if let Some(job) = self.jobs.lock().by_link.get_mut(link) {
             (job.stage, job.since) = (stage, now);
@@ -322,20 +330,20 @@ impl UploadService {
     }
 }
 
-fn is_link_byte(byte: u8) -> bool {
+fn is_upload_link_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
 /// An admitted upload. If it is dropped before it is [submitted](UploadSlot::submit_upload), it no longer counts.
 #[derive(Debug)]
-pub struct UploadSlot {
+pub struct AdmittedUpload {
     service: Arc<UploadService>,
     link: String,
     transfer: Arc<UploadTransfer>,
     is_submitted: bool,
 }
 
-impl UploadSlot {
+impl AdmittedUpload {
     /// Returns the transfer of the file.
     pub fn transfer(&self) -> &Arc<UploadTransfer> {
         &self.transfer
@@ -345,14 +353,14 @@ impl UploadSlot {
     ///
     /// # Errors
     /// Returns an error if the upload is a file and the queue is full meanwhile.
-    pub fn submit_upload(
+    pub fn submit_for_validation(
         mut self,
         source: UploadSource,
         rules: lineside_config::UploadsConfig,
-    ) -> Result<String, UploadLimit> {
+    ) -> Result<String, ReachedUploadLimit> {
         let (service, link) = (Arc::clone(&self.service), self.link.clone());
         if matches!(source, UploadSource::File { .. }) {
-            service.queue_upload(&link)?;
+            service.mark_waiting_for_validation(&link)?;
         }
         self.is_submitted = true;
         if let Some(job) = service.jobs.lock().by_link.get_mut(&link) {
@@ -361,13 +369,13 @@ impl UploadSlot {
         let (validations, stopping) = (service.validations.clone(), service.stopping.clone());
         let transfer = Arc::clone(&self.transfer);
         let validation =
-            upload_job::validate_upload(service, link.clone(), source, transfer, rules);
+            upload_job::validate_and_store_upload(service, link.clone(), source, transfer, rules);
         validations.spawn(stopping.run_until_cancelled_owned(validation));
         Ok(link)
     }
 }
 
-impl Drop for UploadSlot {
+impl Drop for AdmittedUpload {
     fn drop(&mut self) {
         if !self.is_submitted {
             self.service.jobs.lock().by_link.remove(&self.link);
@@ -401,16 +409,16 @@ mod tests {
     #[test]
     fn uploads_are_limited_in_total_and_per_address() {
         let service = sample_service();
-        let first: Vec<UploadSlot> =
-            (0..2).map(|_| service.reserve_slot(address(1)).unwrap()).collect();
-        assert_eq!(service.reserve_slot(address(1)).unwrap_err(), UploadLimit::Address);
+        let first: Vec<AdmittedUpload> =
+            (0..2).map(|_| service.admit_upload(address(1)).unwrap()).collect();
+        assert_eq!(service.admit_upload(address(1)).unwrap_err(), ReachedUploadLimit::Address);
         let rest = 2..TRANSFERS_MAX as u8;
-        let more: Vec<UploadSlot> =
-            rest.map(|n| service.reserve_slot(address(n)).unwrap()).collect();
-        assert_eq!(service.reserve_slot(address(99)).unwrap_err(), UploadLimit::Total);
+        let more: Vec<AdmittedUpload> =
+            rest.map(|n| service.admit_upload(address(n)).unwrap()).collect();
+        assert_eq!(service.admit_upload(address(99)).unwrap_err(), ReachedUploadLimit::Total);
         drop(first);
         assert_eq!(service.count_active(), TRANSFERS_MAX - 2);
-        assert!(service.reserve_slot(address(1)).is_ok());
+        assert!(service.admit_upload(address(1)).is_ok());
         drop(more);
         assert_eq!(service.count_active(), 0);
     }
@@ -418,70 +426,87 @@ mod tests {
     #[tokio::test]
     async fn the_slowest_upload_is_dropped_when_too_many_are_arriving() {
         let service = sample_service();
-        let take = |n: usize| service.reserve_slot(address(n as u8));
-        let coming: Vec<UploadSlot> = (0..TRANSFERS_MAX).map(|n| take(n).unwrap()).collect();
-        assert_eq!(take(100).unwrap_err(), UploadLimit::Total, "each upload has time to start");
+        let take = |n: usize| service.admit_upload(address(n as u8));
+        let coming: Vec<AdmittedUpload> = (0..TRANSFERS_MAX).map(|n| take(n).unwrap()).collect();
+        assert_eq!(
+            take(100).unwrap_err(),
+            ReachedUploadLimit::Total,
+            "each upload has time to start"
+        );
         for job in service.jobs.lock().by_link.values_mut() {
             job.since = UnixMillis(job.since.0 - 60_000);
         }
         for upload in &coming[2..] {
-            upload.transfer.add_bytes(60 << 20);
+            upload.transfer.count_received_bytes(60 << 20);
         }
-        coming[0].transfer.add_bytes(1_000);
+        coming[0].transfer.count_received_bytes(1_000);
         let mut new_slots = Vec::new();
         for slow in [1, 0] {
             let new_slot = take(100 + slow).unwrap();
             assert_eq!(
-                coming[slow].transfer.receive_or_abort(std::future::pending::<()>()).await,
+                coming[slow].transfer.run_until_aborted(std::future::pending::<()>()).await,
                 None
             );
-            new_slot.transfer.add_bytes(60 << 20);
+            new_slot.transfer.count_received_bytes(60 << 20);
             new_slots.push(new_slot);
         }
-        assert_eq!(take(110).unwrap_err(), UploadLimit::Total, "the other uploads are fast enough");
+        assert_eq!(
+            take(110).unwrap_err(),
+            ReachedUploadLimit::Total,
+            "the other uploads are fast enough"
+        );
     }
 
     #[test]
     fn arriving_uploads_occupy_no_slot_in_the_queue() {
         let service = sample_service();
-        let slow: Vec<UploadSlot> =
-            (0..20).map(|n| service.reserve_slot(address(n)).unwrap()).collect();
+        let slow: Vec<AdmittedUpload> =
+            (0..20).map(|n| service.admit_upload(address(n)).unwrap()).collect();
         let here = 100..100 + QUEUE_MAX as u8;
-        let here: Vec<UploadSlot> =
-            here.map(|n| service.reserve_slot(address(n)).unwrap()).collect();
-        assert!(here.iter().all(|slot| service.queue_upload(&slot.link).is_ok()));
-        assert!(service.queue_upload(&here[0].link).is_ok(), "it already has a slot");
-        assert_eq!(service.queue_upload(&slow[0].link), Err(UploadLimit::Total));
-        assert_eq!(service.reserve_slot(address(200)).unwrap_err(), UploadLimit::Total);
+        let here: Vec<AdmittedUpload> =
+            here.map(|n| service.admit_upload(address(n)).unwrap()).collect();
+        assert!(here.iter().all(|slot| service.mark_waiting_for_validation(&slot.link).is_ok()));
+        assert!(
+            service.mark_waiting_for_validation(&here[0].link).is_ok(),
+            "it already has a slot"
+        );
+        assert_eq!(
+            service.mark_waiting_for_validation(&slow[0].link),
+            Err(ReachedUploadLimit::Total)
+        );
+        assert_eq!(service.admit_upload(address(200)).unwrap_err(), ReachedUploadLimit::Total);
         drop(here);
-        assert_eq!(service.queue_upload(&slow[0].link), Ok(()));
+        assert_eq!(service.mark_waiting_for_validation(&slow[0].link), Ok(()));
     }
 
     #[test]
     fn addresses_of_one_ipv6_network_count_as_one() {
         let service = sample_service();
-        let reserve = |text: &str| service.reserve_slot(text.parse().unwrap());
+        let reserve = |text: &str| service.admit_upload(text.parse().unwrap());
         let _uploads =
             [reserve("2001:db8:1:2::1").unwrap(), reserve("2001:db8:1:2:ffff::9").unwrap()];
-        assert_eq!(reserve("2001:db8:1:2:3:4:5:6").unwrap_err(), UploadLimit::Address);
+        assert_eq!(reserve("2001:db8:1:2:3:4:5:6").unwrap_err(), ReachedUploadLimit::Address);
         let _others = [reserve("2001:db8:1:3::1").unwrap(), reserve("::ffff:203.0.113.7").unwrap()];
         let _more = reserve("203.0.113.7").unwrap();
-        assert_eq!(reserve("::ffff:203.0.113.7").unwrap_err(), UploadLimit::Address);
+        assert_eq!(reserve("::ffff:203.0.113.7").unwrap_err(), ReachedUploadLimit::Address);
         assert!(reserve("::ffff:203.0.113.8").is_ok(), "IPv4 addresses count separately");
     }
 
     #[test]
     fn a_link_gives_the_status_of_its_upload_and_unknown_links_none() {
         let (service, rules) = (sample_service(), lineside_config::UploadsConfig::default());
-        let slot = service.reserve_slot(address(1)).unwrap();
-        assert_eq!(service.upload_status(&slot.link, &rules), Some(UploadStatus::Transferring));
-        service.set_stage(&slot.link, UploadStage::Waiting);
-        assert_eq!(service.upload_status(&slot.link, &rules), Some(UploadStatus::Waiting(0)));
-        let next = service.reserve_slot(address(1)).unwrap();
-        service.set_stage(&next.link, UploadStage::Waiting);
-        assert_eq!(service.upload_status(&next.link, &rules), Some(UploadStatus::Waiting(1)));
+        let slot = service.admit_upload(address(1)).unwrap();
+        assert_eq!(
+            service.find_upload_status(&slot.link, &rules),
+            Some(UploadStatus::Transferring)
+        );
+        service.set_upload_stage(&slot.link, UploadStage::Waiting);
+        assert_eq!(service.find_upload_status(&slot.link, &rules), Some(UploadStatus::Waiting(0)));
+        let next = service.admit_upload(address(1)).unwrap();
+        service.set_upload_stage(&next.link, UploadStage::Waiting);
+        assert_eq!(service.find_upload_status(&next.link, &rules), Some(UploadStatus::Waiting(1)));
         for link in ["", "x", "../../etc/passwd", &"a".repeat(LINK_CHARS)] {
-            assert_eq!(service.upload_status(link, &rules), None, "{link}");
+            assert_eq!(service.find_upload_status(link, &rules), None, "{link}");
         }
     }
 
@@ -489,10 +514,10 @@ mod tests {
     fn remembered_failures_are_limited() {
         let service = sample_service();
         for n in 0..FAILED_MAX + 50 {
-            let mut slot = service.reserve_slot(address(1)).unwrap();
+            let mut slot = service.admit_upload(address(1)).unwrap();
             slot.is_submitted = true;
-            service.set_stage(&slot.link, UploadStage::Failed(n.to_string()));
-            service.jobs.lock().forget_failed(UnixMillis(0));
+            service.set_upload_stage(&slot.link, UploadStage::Failed(n.to_string()));
+            service.jobs.lock().remove_old_failures(UnixMillis(0));
         }
         let jobs = service.jobs.lock();
         assert_eq!(jobs.by_link.len(), FAILED_MAX + QUEUE_MAX);
@@ -502,7 +527,7 @@ mod tests {
                 .any(|job| job.stage == UploadStage::Failed((FAILED_MAX + 49).to_string()))
         );
         drop(jobs);
-        service.jobs.lock().forget_failed(UnixMillis(i64::MAX));
+        service.jobs.lock().remove_old_failures(UnixMillis(i64::MAX));
         assert!(service.jobs.lock().by_link.is_empty());
     }
 

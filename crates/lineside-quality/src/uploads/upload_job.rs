@@ -8,13 +8,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_config::UploadsConfig;
 use lineside_config::{self, format_size};
-use lineside_fetch::{fetch_into, run_program};
+use lineside_fetch::{fetch_once_into_writer, run_program};
 use lineside_model::{ExternalProgram, FeedConfig, FeedId, SourceLocation};
 use tempfile::TempDir;
 use url::Url;
 
 use super::upload_folders::FILE;
-use super::upload_transfer::{TransferWriter, UploadTransfer};
+use super::upload_transfer::{ByteCountingWriter, UploadTransfer};
 use super::{TOO_SLOW, UploadService, UploadStage, joined_report};
 
 /// Time limit for fetching an address.
@@ -43,14 +43,14 @@ impl UploadSource {
 }
 
 /// Validates an upload in its turn, and stores the report.
-pub(super) async fn validate_upload(
+pub(super) async fn validate_and_store_upload(
     service: Arc<UploadService>,
     link: String,
     source: UploadSource,
     transfer: Arc<UploadTransfer>,
     rules: UploadsConfig,
 ) {
-    let created = create_report(&service, &link, source, transfer, &rules).await;
+    let created = fetch_and_validate(&service, &link, source, transfer, &rules).await;
     let stored_report = match created {
         Ok(report) => store_report(&service, &link, report, rules.retention).await,
         Err(why) => Err(why),
@@ -60,11 +60,11 @@ pub(super) async fn validate_upload(
             service.jobs.lock().by_link.remove(&link);
         }
         Err(why) => {
-            service.set_stage(&link, UploadStage::Failed(why));
+            service.set_upload_stage(&link, UploadStage::Failed(why));
             let keep = i64::try_from(rules.retention.as_millis()).unwrap_or(i64::MAX);
             let before =
                 lineside_sync::UnixMillis(service.clock.wall_time().0.saturating_sub(keep));
-            service.jobs.lock().forget_failed(before);
+            service.jobs.lock().remove_old_failures(before);
         }
     }
 }
@@ -87,7 +87,7 @@ async fn store_report(
     })
 }
 
-async fn create_report(
+async fn fetch_and_validate(
     service: &Arc<UploadService>,
     link: &str,
     source: UploadSource,
@@ -97,24 +97,24 @@ async fn create_report(
     let (folder, name) = match source {
         UploadSource::File { folder, name } => (folder, name),
         UploadSource::Address { url, name } => {
-            let fetching = Box::pin(download_url(service, url, &transfer, rules));
-            (transfer.receive_or_abort(fetching).await.ok_or(TOO_SLOW)??, name)
+            let fetching = Box::pin(download_public_url(service, url, &transfer, rules));
+            (transfer.run_until_aborted(fetching).await.ok_or(TOO_SLOW)??, name)
         }
     };
     service
-        .queue_upload(link)
+        .mark_waiting_for_validation(link)
         .map_err(|_| "the queue for uploads is full; try again later".to_owned())?;
     let _permit = service.validation_slot.acquire().await.map_err(|closed| closed.to_string())?;
-    service.set_stage(link, UploadStage::Running);
+    service.set_upload_stage(link, UploadStage::Running);
     let program = ExternalProgram {
-        command: validator_command(&service.program, folder.path(), &name, rules.memory),
+        command: build_check_command(&service.program, folder.path(), &name, rules.memory),
         timeout: rules.timeout,
         memory: rules.memory,
     };
     let ran =
         run_program(&program, Bytes::new(), joined_report::BYTES_MAX, "", &*service.clock).await;
     let reading = tokio::task::spawn_blocking(move || {
-        joined_report::read_joined_report(&folder.path().join(REPORT_FOLDER))
+        joined_report::read_and_join_report_files(&folder.path().join(REPORT_FOLDER))
     });
     let found = reading.await.map_err(io::Error::other).and_then(|found| found);
     match (found, ran) {
@@ -131,7 +131,7 @@ async fn create_report(
 
 /// Returns the command of the validator. `--public-only` is set because the file may list further addresses, and a
 /// stranger wrote it.
-fn validator_command(program: &Path, folder: &Path, name: &str, memory: u64) -> Vec<String> {
+fn build_check_command(program: &Path, folder: &Path, name: &str, memory: u64) -> Vec<String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut command = vec![text(program), "check".to_owned(), text(&folder.join(FILE))];
     command.push(format!("--name={name}"));
@@ -157,15 +157,16 @@ fn failure_message(why: &str, stderr: &str, name: &str, memory: u64) -> String {
 }
 
 /// Fetches an address like a stranger: a public one only, within limits of size and time.
-async fn download_url(
+async fn download_public_url(
     service: &Arc<UploadService>,
     url: Url,
     transfer: &Arc<UploadTransfer>,
     rules: &UploadsConfig,
 ) -> Result<TempDir, String> {
     let at = Arc::clone(service);
-    let readying =
-        tokio::task::spawn_blocking(move || at.create_folder()).await.map_err(io::Error::other);
+    let readying = tokio::task::spawn_blocking(move || at.create_upload_folder())
+        .await
+        .map_err(io::Error::other);
     let (folder, file) = readying.and_then(|created| created).map_err(|error| {
         tracing::error!(%error, "the folder for an upload cannot be created");
         "this server has no space for the file right now".to_owned()
@@ -178,24 +179,24 @@ async fn download_url(
         public_only: true,
         ..FeedConfig::new(id, location)
     };
-    let writer = TransferWriter { file, transfer: Arc::clone(transfer) };
-    match fetch_into(&config, Arc::clone(&service.clock), Box::new(writer)).await {
+    let writer = ByteCountingWriter { file, transfer: Arc::clone(transfer) };
+    match fetch_once_into_writer(&config, Arc::clone(&service.clock), Box::new(writer)).await {
         Ok(()) => Ok(folder),
         Err(failure) => {
-            drop_in_background(folder);
-            Err(fetch_failure(&failure.detail))
+            delete_folder_in_background(folder);
+            Err(fetch_failure_message(&failure.detail))
         }
     }
 }
 
 /// Returns the reason why an address could not be fetched, for the visitor.
-fn fetch_failure(detail: &str) -> String {
+fn fetch_failure_message(detail: &str) -> String {
     let detail = detail.strip_prefix("not requested: ").unwrap_or(detail);
     format!("it could not be fetched: {detail}")
 }
 
 /// Deletes a folder in the background: a large file takes long.
-fn drop_in_background(folder: TempDir) {
+fn delete_folder_in_background(folder: TempDir) {
     tokio::task::spawn_blocking(move || drop(folder));
 }
 
@@ -205,7 +206,7 @@ mod tests {
 
     use super::super::UploadStatus;
     use super::*;
-    use crate::check::ParsedReport;
+    use crate::check::ParsedReportJson;
 
     /// Returns the status of a file after this shell script has run as the validator.
     async fn validate(script: &str, rules: &UploadsConfig) -> Option<UploadStatus> {
@@ -213,15 +214,21 @@ mod tests {
         let program = folder.path().join("program");
         std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let service = UploadService::with_program(None, program).unwrap();
-        let mut slot = service.reserve_slot([203, 0, 113, 1].into()).unwrap();
+        let service = UploadService::open_with_validator_program(None, program).unwrap();
+        let mut slot = service.admit_upload([203, 0, 113, 1].into()).unwrap();
         slot.is_submitted = true;
-        let (upload_folder, _) = service.create_folder().unwrap();
+        let (upload_folder, _) = service.create_upload_folder().unwrap();
         let source = UploadSource::File { folder: upload_folder, name: "gtfs.zip".to_owned() };
         let transfer = Arc::clone(&slot.transfer);
-        validate_upload(Arc::clone(&service), slot.link.clone(), source, transfer, rules.clone())
-            .await;
-        service.upload_status(&slot.link, rules)
+        validate_and_store_upload(
+            Arc::clone(&service),
+            slot.link.clone(),
+            source,
+            transfer,
+            rules.clone(),
+        )
+        .await;
+        service.find_upload_status(&slot.link, rules)
     }
 
     #[tokio::test]
@@ -237,7 +244,7 @@ mod tests {
         let Some(UploadStatus::Done(report)) = found else {
             panic!("unexpected status: {found:?}")
         };
-        let read = ParsedReport::from_json(&report).unwrap();
+        let read = ParsedReportJson::from_json(&report).unwrap();
         assert_eq!(read.input, "a.xml");
         assert_eq!(read.faults, [("netex".to_owned(), "it failed".to_owned())]);
         let nothing = validate("echo done", &UploadsConfig::default()).await;
@@ -253,17 +260,25 @@ mod tests {
         let program = folder.path().join("endless");
         std::fs::write(&program, "#!/bin/sh\nsleep 600\n").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let service = UploadService::with_program(None, program).unwrap();
+        let service = UploadService::open_with_validator_program(None, program).unwrap();
         let rules = UploadsConfig { timeout: Duration::from_secs(1), ..UploadsConfig::default() };
-        let slot = service.reserve_slot([203, 0, 113, 1].into()).unwrap();
-        let (upload_folder, _) = service.create_folder().unwrap();
+        let slot = service.admit_upload([203, 0, 113, 1].into()).unwrap();
+        let (upload_folder, _) = service.create_upload_folder().unwrap();
         let at = upload_folder.path().to_owned();
         let source = UploadSource::File { folder: upload_folder, name: "gtfs.zip".to_owned() };
         let link = slot.link.clone();
         let transfer = Arc::clone(&slot.transfer);
-        validate_upload(Arc::clone(&service), link.clone(), source, transfer, rules.clone()).await;
-        let Some(UploadStatus::Failed { reason, .. }) = service.upload_status(&link, &rules) else {
-            panic!("unexpected status: {:?}", service.upload_status(&link, &rules));
+        validate_and_store_upload(
+            Arc::clone(&service),
+            link.clone(),
+            source,
+            transfer,
+            rules.clone(),
+        )
+        .await;
+        let Some(UploadStatus::Failed { reason, .. }) = service.find_upload_status(&link, &rules)
+        else {
+            panic!("unexpected status: {:?}", service.find_upload_status(&link, &rules));
         };
         assert!(reason.contains("did not end within 1s"), "{reason}");
         while at.exists() {
@@ -278,18 +293,18 @@ mod tests {
         let script = format!("#!/bin/sh\necho $$ > '{}'\nexec sleep 600\n", number.display());
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let service = UploadService::with_program(None, program).unwrap();
+        let service = UploadService::open_with_validator_program(None, program).unwrap();
         let bring = |address: u8| {
-            let slot = service.reserve_slot([203, 0, 113, address].into()).unwrap();
-            let (upload_folder, _) = service.create_folder().unwrap();
+            let slot = service.admit_upload([203, 0, 113, address].into()).unwrap();
+            let (upload_folder, _) = service.create_upload_folder().unwrap();
             let at = upload_folder.path().to_owned();
             let source = UploadSource::File { folder: upload_folder, name: "gtfs.zip".to_owned() };
-            slot.submit_upload(source, UploadsConfig::default()).unwrap();
+            slot.submit_for_validation(source, UploadsConfig::default()).unwrap();
             at
         };
         let (first_upload, second_upload) = (bring(1), bring(2));
         // An incoming file stays open until its sender is gone.
-        let (coming, _) = service.create_folder().unwrap();
+        let (coming, _) = service.create_upload_folder().unwrap();
         let pid = loop {
             let text = std::fs::read_to_string(&number).unwrap_or_default();
             if text.ends_with('\n') {
@@ -297,7 +312,7 @@ mod tests {
             }
             tokio::task::yield_now().await;
         };
-        service.stop_jobs().await;
+        service.stop_and_delete_files().await;
         assert!(![&*first_upload, &*second_upload, coming.path()].iter().any(|it| it.exists()));
         assert!(!first_upload.parent().unwrap().exists());
         // The process may not have been reaped yet.
@@ -312,9 +327,9 @@ mod tests {
 
     #[test]
     fn a_fetch_failure_is_explained_once() {
-        let told = fetch_failure("not requested: the host is not on the public internet");
+        let told = fetch_failure_message("not requested: the host is not on the public internet");
         assert_eq!(told, "it could not be fetched: the host is not on the public internet");
-        assert_eq!(fetch_failure("no answer"), "it could not be fetched: no answer");
+        assert_eq!(fetch_failure_message("no answer"), "it could not be fetched: no answer");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) struct UploadReportStore {
 
 /// The file of a report.
 #[derive(Debug)]
-struct StoredReport {
+struct StoredReportFile {
     path: PathBuf,
     bytes: u64,
     at: UnixMillis,
@@ -45,7 +45,7 @@ impl UploadReportStore {
         retention: Duration,
     ) -> Option<Vec<u8>> {
         let path = self.report_path(link);
-        let at = written_at(&fs::metadata(&path).ok()?);
+        let at = file_modified_at(&fs::metadata(&path).ok()?);
         if is_expired(at, now, retention) { None } else { fs::read(path).ok() }
     }
 
@@ -60,7 +60,7 @@ impl UploadReportStore {
         now: UnixMillis,
         retention: Duration,
     ) -> io::Result<()> {
-        self.evict_reports(report.len() as u64, now, retention);
+        self.delete_expired_and_surplus(report.len() as u64, now, retention);
         let path = self.report_path(link);
         let part_path = path.with_extension("part");
         let written = fs::write(&part_path, report).and_then(|()| fs::rename(&part_path, &path));
@@ -72,16 +72,16 @@ impl UploadReportStore {
     }
 
     /// Deletes expired reports, and the oldest ones until `bytes_to_free` bytes fit.
-    fn evict_reports(&self, bytes_to_free: u64, now: UnixMillis, retention: Duration) {
+    fn delete_expired_and_surplus(&self, bytes_to_free: u64, now: UnixMillis, retention: Duration) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
-        let mut reports: Vec<StoredReport> = entries
+        let mut reports: Vec<StoredReportFile> = entries
             .flatten()
             .filter_map(|entry| {
                 let found = entry.metadata().ok()?;
-                Some(StoredReport {
+                Some(StoredReportFile {
                     path: entry.path(),
                     bytes: found.len(),
-                    at: written_at(&found),
+                    at: file_modified_at(&found),
                 })
             })
             .collect();
@@ -103,7 +103,7 @@ impl UploadReportStore {
     }
 }
 
-fn written_at(found: &fs::Metadata) -> UnixMillis {
+fn file_modified_at(found: &fs::Metadata) -> UnixMillis {
     let since = found.modified().ok().and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
     UnixMillis(since.and_then(|it| i64::try_from(it.as_millis()).ok()).unwrap_or(0))
 }
@@ -138,7 +138,7 @@ mod tests {
         let store = UploadReportStore::open(folder.path().join("a")).unwrap();
         let now = UnixMillis::from_seconds(0);
         store.write_report("one", b"{}", now, RETENTION).unwrap();
-        let at = written_at(&fs::metadata(store.report_path("one")).unwrap());
+        let at = file_modified_at(&fs::metadata(store.report_path("one")).unwrap());
         assert_eq!(store.read_report("one", at, RETENTION).as_deref(), Some(&b"{}"[..]));
         let later = UnixMillis(at.0 + 60_001);
         assert_eq!(store.read_report("one", later, RETENTION), None);

@@ -20,7 +20,7 @@ pub struct UploadTransfer {
 
 impl UploadTransfer {
     /// Counts received bytes.
-    pub fn add_bytes(&self, bytes: usize) {
+    pub fn count_received_bytes(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Relaxed);
     }
 
@@ -36,22 +36,22 @@ impl UploadTransfer {
     }
 
     /// Awaits the transfer; returns `None` if it is aborted.
-    pub async fn receive_or_abort<F: Future>(&self, coming: F) -> Option<F::Output> {
+    pub async fn run_until_aborted<F: Future>(&self, coming: F) -> Option<F::Output> {
         self.cancelled.run_until_cancelled(coming).await
     }
 }
 
 /// Writes a file and counts its bytes.
 #[derive(Debug)]
-pub(super) struct TransferWriter<W> {
+pub(super) struct ByteCountingWriter<W> {
     pub(super) file: W,
     pub(super) transfer: Arc<UploadTransfer>,
 }
 
-impl<W: Write> Write for TransferWriter<W> {
+impl<W: Write> Write for ByteCountingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
-        self.transfer.add_bytes(written);
+        self.transfer.count_received_bytes(written);
         Ok(written)
     }
 

@@ -7,7 +7,7 @@ use lineside_store::BlobHash;
 
 use crate::archive_reader::ArchiveReadError;
 use crate::context::ServerContext;
-use crate::reports::{DATASET, ValidationReport};
+use crate::reports::{DATASET, FeedValidationReport};
 
 /// The reason why there is no report.
 #[derive(Debug)]
@@ -30,29 +30,33 @@ impl From<ArchiveReadError> for FindReportError {
 ///
 /// # Errors
 /// Returns an error if there is none, or if the archive cannot be read now.
-pub async fn find_report(
+pub async fn find_report_on_version(
     context: &ServerContext,
     feed: &Feed,
     version: Option<&str>,
-) -> Result<Arc<ValidationReport>, FindReportError> {
-    let latest = context.reports().feed_reports(feed.id().as_str());
+) -> Result<Arc<FeedValidationReport>, FindReportError> {
+    let latest = context.latest_validation_reports().latest_reports_of_feed(feed.id().as_str());
     let Some(version) = version else {
         return latest
-            .and_then(|reports| reports.main_report().cloned())
+            .and_then(|reports| reports.dataset_or_realtime_report().cloned())
             .ok_or(FindReportError::Unknown);
     };
     if BlobHash::parse_hex(version).is_none() {
         return Err(FindReportError::BadVersion);
     }
-    let is_match = |report: &Arc<ValidationReport>| report.subject.version() == Some(version);
+    let is_match =
+        |report: &Arc<FeedValidationReport>| report.subject.dataset_version() == Some(version);
     if let Some(report) = latest.and_then(|reports| reports.dataset.clone()).filter(is_match) {
         return Ok(report);
     }
-    let store = context.store().map(Arc::clone).ok_or(FindReportError::Unknown)?;
+    let store = context.database_store().map(Arc::clone).ok_or(FindReportError::Unknown)?;
     let (id, version) = (feed.id().clone(), version.to_owned());
-    let row =
-        context.archive_reader().read(move |_| store.find_report(&id, DATASET, &version)).await?;
-    let report =
-        row.and_then(|row| ValidationReport::from_row(&row)).ok_or(FindReportError::Unknown)?;
+    let row = context
+        .archive_reader()
+        .read(move |_| store.find_report_on_version(&id, DATASET, &version))
+        .await?;
+    let report = row
+        .and_then(|row| FeedValidationReport::from_report_row(&row))
+        .ok_or(FindReportError::Unknown)?;
     Ok(Arc::new(report))
 }

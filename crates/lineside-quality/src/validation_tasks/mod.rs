@@ -12,8 +12,8 @@ mod validation_scheduler;
 mod validator_run;
 mod validator_scheduler;
 
-pub use self::external_comparison::compare_external_reports;
-pub use self::find_report::{FindReportError, find_report};
-pub use self::message_reporter::run_reporter;
-pub use self::validation_scheduler::run_scheduler as schedule_validations;
-pub use self::validator_scheduler::run_scheduler as schedule_external_validators;
+pub use self::external_comparison::collect_external_comparisons;
+pub use self::find_report::{FindReportError, find_report_on_version};
+pub use self::message_reporter::run_message_reporter;
+pub use self::validation_scheduler::run_validation_scheduler as schedule_validations;
+pub use self::validator_scheduler::run_external_validator_scheduler as schedule_external_validators;

@@ -10,22 +10,23 @@ use jiff::tz::TimeZone;
 use lineside_config::times::format_rfc3339;
 use lineside_config::{ValidationConfig, format_duration};
 use lineside_ingest::Feed;
-use lineside_model::{FeedId, SiriIds};
+use lineside_model::{FeedId, SiriIdMapping};
 use lineside_store::BlobHash;
 use lineside_sync::UnixMillis;
-use lineside_sync::real_time::{Stopwatch, run_within};
+use lineside_sync::real_time::{RealTimeStopwatch, run_with_timeout};
 use lineside_sync::semaphore::OwnedPermit;
 use lineside_validate::Severity;
 use serde_json::json;
 use tokio::sync::oneshot;
 
 use crate::check::{
-    self, CheckPlan, CheckProgress, CheckReport, describe_memory_excess, estimate_until_cancelled,
+    self, CheckPlan, CheckReadProgress, CheckReport, describe_if_over_memory_limit,
+    estimate_until_cancelled,
 };
 use crate::context::ServerContext;
-use crate::reports::Version;
+use crate::reports::VersionToValidate;
 use crate::reports::validation_report::{
-    ReportFinding, ReportOutcome, ReportSubject, RuleFault, ValidationReport,
+    FailedRule, FeedValidationReport, FindingsOfCode, ReportOutcome, ValidatedSubject,
 };
 
 /// Maximum number of stored findings of one code.
@@ -34,9 +35,9 @@ const SAMPLES: usize = 100;
 const UNREADABLE: &str = "The newest version cannot be read as a schedule. Lineside keeps serving the previous version, if any.";
 
 /// The input of a validation.
-struct ValidationTask {
+struct VersionValidation {
     feed: String,
-    body: Arc<VersionBody>,
+    body: Arc<VersionBytes>,
     content_hash: String,
     is_rejected: bool,
     plan: CheckPlan,
@@ -46,17 +47,17 @@ struct ValidationTask {
 
 /// The bytes of a version and their hash. They may be hundreds of megabytes, so the first caller hashes them, off the
 /// runtime's threads.
-struct VersionBody {
+struct VersionBytes {
     bytes: Bytes,
     version: OnceLock<String>,
 }
 
-impl VersionBody {
-    fn from_bytes(bytes: Bytes) -> Arc<VersionBody> {
-        Arc::new(VersionBody { bytes, version: OnceLock::new() })
+impl VersionBytes {
+    fn from_bytes(bytes: Bytes) -> Arc<VersionBytes> {
+        Arc::new(VersionBytes { bytes, version: OnceLock::new() })
     }
 
-    fn version_hash(&self) -> String {
+    fn get_or_compute_hash(&self) -> String {
         self.version.get_or_init(|| BlobHash::from_content(&self.bytes).to_string()).clone()
     }
 }
@@ -65,19 +66,19 @@ impl VersionBody {
 pub(crate) async fn validate_version(
     context: &ServerContext,
     id: &FeedId,
-    version: Version,
+    version: VersionToValidate,
     permit: OwnedPermit,
-) -> Option<ValidationReport> {
+) -> Option<FeedValidationReport> {
     let feed = context.ingest().find_feed(id.as_str())?;
     let limits = context.config().validation.clone();
-    let task = ValidationTask::for_version(&feed, version, context.now(), &limits)?;
+    let task = VersionValidation::for_version(&feed, version, context.wall_time_now(), &limits)?;
     let (body, content_hash, refused, at) =
         (Arc::clone(&task.body), task.content_hash.clone(), task.is_rejected, task.at);
-    let progress = Arc::new(CheckProgress::default());
-    let watch = Stopwatch::start();
-    let message = match spawn_validation(task, permit, Arc::clone(&progress), watch) {
+    let progress = Arc::new(CheckReadProgress::default());
+    let watch = RealTimeStopwatch::start_stopwatch();
+    let message = match spawn_validation_thread(task, permit, Arc::clone(&progress), watch) {
         Err(error) => format!("its thread could not be started: {error}"),
-        Ok(done) => match run_within(limits.timeout, done).await {
+        Ok(done) => match run_with_timeout(limits.timeout, done).await {
             Some(Ok(report)) => return Some(report),
             Some(Err(_)) => "the validator crashed".to_owned(),
             None => {
@@ -89,42 +90,42 @@ pub(crate) async fn validate_version(
     };
     let took_ms = to_millis(watch.elapsed());
     // A report needs the version's hash even if the validation did not compute it.
-    let version = tokio::task::spawn_blocking(move || body.version_hash()).await.ok()?;
-    let subject = ReportSubject::Dataset { version, tag: content_hash, refused };
-    let mut report = ValidationReport::empty_report(id.to_string(), subject, at);
+    let version = tokio::task::spawn_blocking(move || body.get_or_compute_hash()).await.ok()?;
+    let subject = ValidatedSubject::Dataset { version, tag: content_hash, refused };
+    let mut report = FeedValidationReport::empty_report(id.to_string(), subject, at);
     (report.took_ms, report.outcome) = (took_ms, ReportOutcome::Unfinished { words: message });
     Some(report)
 }
 
 /// Starts the validation on a separate thread.
-fn spawn_validation(
-    task: ValidationTask,
+fn spawn_validation_thread(
+    task: VersionValidation,
     permit: OwnedPermit,
-    progress: Arc<CheckProgress>,
-    watch: Stopwatch,
-) -> io::Result<oneshot::Receiver<ValidationReport>> {
+    progress: Arc<CheckReadProgress>,
+    watch: RealTimeStopwatch,
+) -> io::Result<oneshot::Receiver<FeedValidationReport>> {
     let (reply, done) = oneshot::channel();
     let work = move || {
-        let report = task.run_rules(&progress, &watch);
+        let report = task.validate_into_report(&progress, &watch);
         // The slot stays taken until the thread ends, even after a timeout: soon after the cancellation.
         drop(permit);
-        let _: Result<(), ValidationReport> = reply.send(report);
+        let _: Result<(), FeedValidationReport> = reply.send(report);
     };
     std::thread::Builder::new().name("validate".to_owned()).spawn(work)?;
     Ok(done)
 }
 
-impl ValidationTask {
+impl VersionValidation {
     fn for_version(
         feed: &Feed,
-        version: Version,
+        version: VersionToValidate,
         now: UnixMillis,
         limits: &ValidationConfig,
-    ) -> Option<ValidationTask> {
+    ) -> Option<VersionValidation> {
         let (bytes, content_hash, refused) = match version {
             Some(refused) => (refused.bytes.clone(), String::new(), true),
             None => {
-                let served = feed.current()?;
+                let served = feed.served_snapshot()?;
                 let snapshot = served.snapshot();
                 (snapshot.bytes.clone(), format!("{:032x}", snapshot.hash), false)
             }
@@ -139,7 +140,7 @@ impl ValidationTask {
             now: moment.as_second(),
             schedule: None,
             previous: None,
-            ids: SiriIds::Same,
+            ids: SiriIdMapping::Same,
             country: limits.country,
             threads: 1,
             ignored: Vec::new(),
@@ -147,12 +148,12 @@ impl ValidationTask {
             samples: SAMPLES,
             has_places: true,
             memory: None,
-            files: check::CheckSystemFiles::default(),
+            files: check::GbfsSystemCheckFiles::default(),
         };
         let (feed, memory) = (feed.id().to_string(), limits.memory);
-        Some(ValidationTask {
+        Some(VersionValidation {
             feed,
-            body: VersionBody::from_bytes(bytes),
+            body: VersionBytes::from_bytes(bytes),
             content_hash,
             is_rejected: refused,
             plan,
@@ -162,40 +163,51 @@ impl ValidationTask {
     }
 
     /// Runs the validation. Blocks for as long as that takes.
-    fn run_rules(self, progress: &CheckProgress, watch: &Stopwatch) -> ValidationReport {
+    fn validate_into_report(
+        self,
+        progress: &CheckReadProgress,
+        watch: &RealTimeStopwatch,
+    ) -> FeedValidationReport {
         let bytes = &self.body.bytes;
-        let version = self.body.version_hash();
-        let subject =
-            ReportSubject::Dataset { version, tag: self.content_hash, refused: self.is_rejected };
-        let mut report = ValidationReport::empty_report(self.feed, subject, self.at);
+        let version = self.body.get_or_compute_hash();
+        let subject = ValidatedSubject::Dataset {
+            version,
+            tag: self.content_hash,
+            refused: self.is_rejected,
+        };
+        let mut report = FeedValidationReport::empty_report(self.feed, subject, self.at);
         match estimate_until_cancelled(bytes, self.memory, progress.cancel_token()) {
             Ok(needed) => {
                 if let Some(message) =
-                    describe_memory_excess(needed, self.memory, "validation.memory")
+                    describe_if_over_memory_limit(needed, self.memory, "validation.memory")
                 {
                     report.outcome = ReportOutcome::Unfinished { words: message };
                     return report;
                 }
             }
             Err(error) => {
-                report.mark_unreadable(error.to_string());
+                report.set_unreadable_finding(error.to_string());
                 return report;
             }
         }
         let elapsed = || watch.elapsed().as_secs_f64();
         match check::check_input(bytes, self.plan, progress, &elapsed) {
-            Ok(checked) => report.add_check_result(checked),
-            Err(message) => report.mark_unreadable(message),
+            Ok(checked) => report.set_check_result(checked),
+            Err(message) => report.set_unreadable_finding(message),
         }
         report.took_ms = to_millis(watch.elapsed());
         report
     }
 }
 
-impl ValidationReport {
+impl FeedValidationReport {
     /// Returns a report without findings.
-    fn empty_report(feed: String, subject: ReportSubject, at: UnixMillis) -> ValidationReport {
-        ValidationReport {
+    fn empty_report(
+        feed: String,
+        subject: ValidatedSubject,
+        at: UnixMillis,
+    ) -> FeedValidationReport {
+        FeedValidationReport {
             feed,
             subject,
             at,
@@ -212,9 +224,9 @@ impl ValidationReport {
         }
     }
 
-    fn add_check_result(&mut self, checked: CheckReport) {
+    fn set_check_result(&mut self, checked: CheckReport) {
         self.about = checked.summary_json();
-        let fault = |rule: &str, message: &str| RuleFault {
+        let fault = |rule: &str, message: &str| FailedRule {
             rule: rule.to_owned(),
             message: message.to_owned(),
         };
@@ -222,7 +234,7 @@ impl ValidationReport {
         self.outline = checked.outline;
         self.unread = checked.unread;
         self.rows = checked.rows;
-        let findings = checked.findings.into_iter().map(|found| ReportFinding {
+        let findings = checked.findings.into_iter().map(|found| FindingsOfCode {
             code: found.code,
             severity: found.severity,
             total: found.total,
@@ -233,9 +245,9 @@ impl ValidationReport {
         self.findings = findings.collect();
     }
 
-    fn mark_unreadable(&mut self, message: String) {
+    fn set_unreadable_finding(&mut self, message: String) {
         let sample = [("message".to_owned(), json!(message))].into_iter().collect();
-        self.findings = vec![ReportFinding {
+        self.findings = vec![FindingsOfCode {
             code: "unreadable".to_owned(),
             severity: Severity::Error,
             total: 1,
@@ -272,7 +284,7 @@ mod tests {
         archive.finish().unwrap().into_inner().into()
     }
 
-    fn task(bytes: &Bytes) -> ValidationTask {
+    fn task(bytes: &Bytes) -> VersionValidation {
         let plan = CheckPlan {
             input: "city".to_owned(),
             today: jiff::civil::date(2026, 6, 15),
@@ -280,25 +292,31 @@ mod tests {
             now: 1_781_510_400,
             ..CheckPlan::for_tests()
         };
-        let (body, at) = (VersionBody::from_bytes(bytes.clone()), UnixMillis(1_781_510_400_000));
+        let (body, at) = (VersionBytes::from_bytes(bytes.clone()), UnixMillis(1_781_510_400_000));
         let (feed, content_hash, memory) = ("city".to_owned(), String::new(), u64::MAX);
-        ValidationTask { feed, body, content_hash, is_rejected: false, plan, at, memory }
+        VersionValidation { feed, body, content_hash, is_rejected: false, plan, at, memory }
     }
 
     #[tokio::test]
     async fn a_cancelled_validation_frees_its_slot() {
         let (queue, bytes) = (JobQueue::default(), schedule());
-        queue.set_concurrency(1);
+        queue.set_max_running(1);
         assert!(queue.push("a", (), 2) && queue.push("b", (), 2));
         let (feed, (), permit) = queue.start_next_job().unwrap();
-        let progress = Arc::new(CheckProgress::default());
+        let progress = Arc::new(CheckReadProgress::default());
         assert!(queue.start_next_job().is_none(), "the only slot is taken");
         progress.cancel_check();
-        let done = spawn_validation(task(&bytes), permit, progress, Stopwatch::start()).unwrap();
+        let done = spawn_validation_thread(
+            task(&bytes),
+            permit,
+            progress,
+            RealTimeStopwatch::start_stopwatch(),
+        )
+        .unwrap();
         let report = done.await.unwrap();
         assert!(!matches!(report.outcome, ReportOutcome::Whole), "the validation was cancelled");
         assert_eq!(queue.stats().running, 0);
-        queue.finish_job(&feed, None);
+        queue.mark_job_finished(&feed, None);
         let (feed, (), _permit) = queue.start_next_job().unwrap();
         assert_eq!((feed, queue.stats().running), ("b", 1));
     }

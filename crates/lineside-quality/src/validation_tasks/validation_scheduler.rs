@@ -7,15 +7,15 @@ use std::time::Duration;
 use lineside_formats::Format;
 use lineside_ingest::Feed;
 use lineside_model::FeedId;
-use lineside_sync::real_time::sleep_for;
+use lineside_sync::real_time::sleep_real_time;
 use lineside_sync::semaphore::OwnedPermit;
 use tokio::sync::Notify;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::context::ServerContext;
 use crate::reports::changes::ReportChanges;
-use crate::reports::validation_report::{ReportSubject, ValidationReport};
-use crate::reports::{DATASET, LatestReports, Version, load_reports};
+use crate::reports::validation_report::{FeedValidationReport, ValidatedSubject};
+use crate::reports::{DATASET, LatestValidationReports, VersionToValidate, load_stored_reports};
 use crate::validation_tasks::validation_run::validate_version;
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ const EARLIER_REPORTS_MAX: usize = 8;
 
 /// The versions of a feed that are validated or queued.
 #[derive(Debug, Default)]
-struct SeenVersions {
+struct QueuedOrValidatedVersions {
     /// The hash of the served version.
     served: Option<u128>,
     /// The hash of the rejected bytes.
@@ -33,24 +33,27 @@ struct SeenVersions {
 
 struct ValidationScheduler {
     context: ServerContext,
-    seen_versions: HashMap<FeedId, SeenVersions>,
+    seen_versions: HashMap<FeedId, QueuedOrValidatedVersions>,
     /// Notified when a validation ends.
     run_ended: Arc<Notify>,
 }
 
 /// Validates each new version of a schedule, until the server stops.
-pub async fn run_scheduler(context: ServerContext) {
-    context.reports().queue.set_concurrency(context.config().validation.concurrency);
+pub async fn run_validation_scheduler(context: ServerContext) {
+    context
+        .latest_validation_reports()
+        .queue
+        .set_max_running(context.config().validation.concurrency);
     let mut watch = ValidationScheduler {
         context: context.clone(),
         seen_versions: HashMap::new(),
         run_ended: Arc::default(),
     };
     while !context.shutdown().is_draining() {
-        watch.queue_all_feeds().await;
-        watch.start_validations();
+        watch.queue_new_versions().await;
+        watch.start_queued_validations();
         tokio::select! {
-            () = sleep_for(CHECK_INTERVAL) => {}
+            () = sleep_real_time(CHECK_INTERVAL) => {}
             () = watch.run_ended.notified() => {}
             () = context.shutdown().wait_until_draining() => {}
         }
@@ -58,16 +61,16 @@ pub async fn run_scheduler(context: ServerContext) {
 }
 
 impl ValidationScheduler {
-    fn reports(&self) -> &LatestReports {
-        self.context.reports()
+    fn reports(&self) -> &LatestValidationReports {
+        self.context.latest_validation_reports()
     }
 
-    async fn queue_all_feeds(&mut self) {
+    async fn queue_new_versions(&mut self) {
         let feeds = self.context.ingest().feeds();
         let feed_exists = |id: &str| self.context.ingest().find_feed(id).is_some();
         self.seen_versions.retain(|id, _| feed_exists(id.as_str()));
-        self.reports().queue.retain(|id| feed_exists(id.as_str()));
-        self.reports().retain(feed_exists);
+        self.reports().queue.retain_waiting_jobs(|id| feed_exists(id.as_str()));
+        self.reports().retain_feeds(feed_exists);
         if self.context.config().validation.concurrency == 0 {
             for feed in &feeds {
                 drop(feed.take_rejected_schedule());
@@ -77,39 +80,41 @@ impl ValidationScheduler {
         for feed in &feeds {
             let refused = feed.take_rejected_schedule();
             if feed.format().is_some_and(Format::is_schedule) || refused.is_some() {
-                self.restore_reports(feed).await;
-                self.queue_served_version(feed);
+                self.restore_stored_report(feed).await;
+                self.queue_served_version_if_new(feed);
             }
             if let Some(refused) = refused {
                 let hash = xxh3_64(&refused.bytes);
                 let known = self.seen_versions.entry(feed.id().clone()).or_default();
-                if known.refused != Some(hash) && self.queue_version(feed, Some(refused)) {
+                if known.refused != Some(hash)
+                    && self.queue_version_to_validate(feed, Some(refused))
+                {
                     self.seen_versions.entry(feed.id().clone()).or_default().refused = Some(hash);
                 }
             }
         }
     }
 
-    fn queue_version(&self, feed: &Feed, version: Version) -> bool {
+    fn queue_version_to_validate(&self, feed: &Feed, version: VersionToValidate) -> bool {
         let most = self.context.config().validation.queue;
         self.reports().queue.push(feed.id().clone(), version, most)
     }
 
     /// Restores the report of an earlier process, once.
-    async fn restore_reports(&mut self, feed: &Feed) {
+    async fn restore_stored_report(&mut self, feed: &Feed) {
         if self.seen_versions.contains_key(feed.id()) {
             return;
         }
-        let mut known = SeenVersions::default();
-        if let Some(store) = self.context.store().cloned() {
+        let mut known = QueuedOrValidatedVersions::default();
+        if let Some(store) = self.context.database_store().cloned() {
             let id = feed.id().clone();
             let read = tokio::task::spawn_blocking(move || {
-                load_reports(&store, &id, DATASET, EARLIER_REPORTS_MAX)
+                load_stored_reports(&store, &id, DATASET, EARLIER_REPORTS_MAX)
             });
             let earlier = read.await.unwrap_or_default();
-            known.served = earlier.iter().find_map(reusable_version);
+            known.served = earlier.iter().find_map(reusable_content_hash);
             if let Some(latest) = earlier.into_iter().next() {
-                self.reports().publish_report(self.context.hub(), Arc::new(latest));
+                self.reports().replace_and_publish_report(self.context.hub(), Arc::new(latest));
             }
         }
         self.seen_versions.insert(feed.id().clone(), known);
@@ -117,109 +122,117 @@ impl ValidationScheduler {
 
     /// Queues the served version, if it is not validated yet, or if a later version was rejected and the feed serves it
     /// again.
-    fn queue_served_version(&mut self, feed: &Feed) {
-        let Some(served) = feed.current().filter(|served| served.snapshot().format.is_schedule())
+    fn queue_served_version_if_new(&mut self, feed: &Feed) {
+        let Some(served) =
+            feed.served_snapshot().filter(|served| served.snapshot().format.is_schedule())
         else {
             return;
         };
         let hash = served.snapshot().hash;
         let known = self.seen_versions.get(feed.id()).and_then(|known| known.served);
-        let reports = self.reports().feed_reports(feed.id().as_str());
+        let reports = self.reports().latest_reports_of_feed(feed.id().as_str());
         let latest = reports.and_then(|reports| reports.dataset.clone());
-        let was_refused = latest
-            .is_some_and(|it| matches!(it.subject, ReportSubject::Dataset { refused: true, .. }));
+        let was_refused = latest.is_some_and(|it| {
+            matches!(it.subject, ValidatedSubject::Dataset { refused: true, .. })
+        });
         let is_back = was_refused
             && feed.status().last_error.is_none()
-            && feed.was_polled()
-            && self.reports().validation_status(feed.id().as_str()).is_none();
+            && feed.has_been_polled()
+            && self.reports().validation_job_status(feed.id().as_str()).is_none();
         if known == Some(hash) && !is_back {
             return;
         }
-        if self.queue_version(feed, None) {
+        if self.queue_version_to_validate(feed, None) {
             let known = self.seen_versions.entry(feed.id().clone()).or_default();
-            *known = SeenVersions { served: Some(hash), refused: None };
+            *known = QueuedOrValidatedVersions { served: Some(hash), refused: None };
         }
     }
 
     /// Starts as many validations as there are free slots.
-    fn start_validations(&self) {
+    fn start_queued_validations(&self) {
         while let Some((feed, version, permit)) = self.reports().queue.start_next_job() {
             let ended = Arc::clone(&self.run_ended);
-            tokio::spawn(run_validation(self.context.clone(), feed, version, permit, ended));
+            tokio::spawn(validate_and_report(self.context.clone(), feed, version, permit, ended));
         }
     }
 }
 
 /// Returns the hash of a report's version, if the report is complete and of this validator version, so that it need not
 /// be repeated.
-fn reusable_version(report: &ValidationReport) -> Option<u128> {
-    let is_good = report.is_conclusive() && report.validator == env!("CARGO_PKG_VERSION");
+fn reusable_content_hash(report: &FeedValidationReport) -> Option<u128> {
+    let is_good = report.is_validation_finished() && report.validator == env!("CARGO_PKG_VERSION");
     match &report.subject {
-        ReportSubject::Dataset { tag: content_hash, refused: false, .. } if is_good => {
+        ValidatedSubject::Dataset { tag: content_hash, refused: false, .. } if is_good => {
             u128::from_str_radix(content_hash, 16).ok()
         }
         _ => None,
     }
 }
 
-async fn run_validation(
+async fn validate_and_report(
     context: ServerContext,
     feed: FeedId,
-    version: Version,
+    version: VersionToValidate,
     permit: OwnedPermit,
     ended: Arc<Notify>,
 ) {
     let validation_result = validate_version(&context, &feed, version, permit).await;
-    let took = validation_result.as_ref().filter(|report| report.is_conclusive());
+    let took = validation_result.as_ref().filter(|report| report.is_validation_finished());
     let took = took.map(|report| Duration::from_millis(report.took_ms));
     if let Some(report) = validation_result {
-        finish_report(&context, &feed, report).await;
+        compare_store_and_publish(&context, &feed, report).await;
     }
-    context.reports().queue.finish_job(&feed, took);
+    context.latest_validation_reports().queue.mark_job_finished(&feed, took);
     ended.notify_one();
 }
 
 /// Compares a report with the previous one, stores it, and publishes it.
-async fn finish_report(context: &ServerContext, feed: &FeedId, mut report: ValidationReport) {
+async fn compare_store_and_publish(
+    context: &ServerContext,
+    feed: &FeedId,
+    mut report: FeedValidationReport,
+) {
     for fault in &report.faults {
         tracing::error!(%feed, rule = fault.rule, "a rule crashed: {}", fault.message);
     }
-    if report.is_conclusive() {
-        let before = find_previous_report(context, feed, &report).await;
+    if report.is_validation_finished() {
+        let before = find_report_to_compare(context, feed, &report).await;
         report.changes = before.and_then(|before| ReportChanges::between_reports(&before, &report));
     }
-    let row = report.prepare_row();
+    let row = report.shrink_to_report_row();
     let report = Arc::new(report);
-    if let Some((store, row)) = context.store().zip(row) {
-        store.store_report(row);
+    if let Some((store, row)) = context.database_store().zip(row) {
+        store.store_validation_report(row);
     }
-    context.reports().publish_report(context.hub(), report);
+    context.latest_validation_reports().replace_and_publish_report(context.hub(), report);
 }
 
 /// Returns true if differences between the reports are due to the data: the previous version was served and fully
 /// validated, the versions differ, and the same validator version made both.
-fn is_comparable(before: &ValidationReport, report: &ValidationReport) -> bool {
-    before.is_complete()
-        && !before.subject.is_rejected()
-        && before.subject.version() != report.subject.version()
+fn is_comparable(before: &FeedValidationReport, report: &FeedValidationReport) -> bool {
+    before.is_all_data_validated()
+        && !before.subject.is_rejected_version()
+        && before.subject.dataset_version() != report.subject.dataset_version()
         && before.validator == report.validator
 }
 
 /// Returns the latest report that this one is compared with.
-async fn find_previous_report(
+async fn find_report_to_compare(
     context: &ServerContext,
     feed: &FeedId,
-    report: &ValidationReport,
-) -> Option<Arc<ValidationReport>> {
-    let is_other = |it: &ValidationReport| is_comparable(it, report);
-    let latest =
-        context.reports().feed_reports(feed.as_str()).and_then(|reports| reports.dataset.clone());
+    report: &FeedValidationReport,
+) -> Option<Arc<FeedValidationReport>> {
+    let is_other = |it: &FeedValidationReport| is_comparable(it, report);
+    let latest = context
+        .latest_validation_reports()
+        .latest_reports_of_feed(feed.as_str())
+        .and_then(|reports| reports.dataset.clone());
     if let Some(latest) = latest.filter(|latest| is_other(latest)) {
         return Some(latest);
     }
-    let (store, id) = (context.store().cloned()?, feed.clone());
+    let (store, id) = (context.database_store().cloned()?, feed.clone());
     let earlier = tokio::task::spawn_blocking(move || {
-        load_reports(&store, &id, DATASET, EARLIER_REPORTS_MAX)
+        load_stored_reports(&store, &id, DATASET, EARLIER_REPORTS_MAX)
     })
     .await
     .ok()?;
@@ -240,7 +253,7 @@ mod tests {
         assert!(!is_comparable(&test_report("b", &[]), &now), "the same version");
         let refused = |version: &str| {
             let mut report = test_report(version, &[("duplicate_key", Error, 2)]);
-            if let ReportSubject::Dataset { refused, .. } = &mut report.subject {
+            if let ValidatedSubject::Dataset { refused, .. } = &mut report.subject {
                 *refused = true;
             }
             report
@@ -248,7 +261,7 @@ mod tests {
         assert!(!is_comparable(&refused("a"), &now), "that version was never served");
         assert!(is_comparable(&now, &refused("a")));
         let older_validator =
-            ValidationReport { validator: "0".to_owned(), ..test_report("a", &[]) };
+            FeedValidationReport { validator: "0".to_owned(), ..test_report("a", &[]) };
         assert!(!is_comparable(&older_validator, &now), "a newer validator may have more rules");
     }
 }

@@ -9,14 +9,16 @@ use lineside_ingest::Feed;
 use lineside_model::FeedId;
 use lineside_store::Store;
 use lineside_sync::UnixMillis;
-use lineside_sync::real_time::sleep_for;
+use lineside_sync::real_time::sleep_real_time;
 use lineside_sync::semaphore::OwnedPermit;
 use tokio::sync::Notify;
 
 use crate::context::ServerContext;
-use crate::external_validators::Key;
+use crate::external_validators::ValidatorJobKey;
 use crate::external_validators::external_report::ExternalReport;
-use crate::validation_tasks::validator_run::{is_still_configured, validate_served_version};
+use crate::validation_tasks::validator_run::{
+    is_run_still_configured, run_external_validator_on_served,
+};
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of concurrent programs: each may use many threads and gigabytes.
@@ -33,24 +35,24 @@ struct SubmittedVersion {
 
 struct ValidatorScheduler {
     context: ServerContext,
-    submitted: HashMap<Key, SubmittedVersion>,
+    submitted: HashMap<ValidatorJobKey, SubmittedVersion>,
     /// Notified when a run ends.
     run_ended: Arc<Notify>,
 }
 
 /// Submits each new version of a schedule to the operator's validators, until the server stops.
-pub async fn run_scheduler(context: ServerContext) {
-    context.external_validators().queue.set_concurrency(SLOTS);
+pub async fn run_external_validator_scheduler(context: ServerContext) {
+    context.external_validators().queue.set_max_running(SLOTS);
     let mut watch = ValidatorScheduler {
         context: context.clone(),
         submitted: HashMap::new(),
         run_ended: Arc::default(),
     };
     while !context.shutdown().is_draining() {
-        watch.queue_all_feeds().await;
-        watch.start_runs();
+        watch.queue_new_versions().await;
+        watch.start_queued_runs();
         tokio::select! {
-            () = sleep_for(CHECK_INTERVAL) => {}
+            () = sleep_real_time(CHECK_INTERVAL) => {}
             () = watch.run_ended.notified() => {}
             () = context.shutdown().wait_until_draining() => {}
         }
@@ -58,7 +60,7 @@ pub async fn run_scheduler(context: ServerContext) {
 }
 
 impl ValidatorScheduler {
-    async fn queue_all_feeds(&mut self) {
+    async fn queue_new_versions(&mut self) {
         let config = self.context.config();
         let is_off = config.validation.concurrency == 0;
         let active_validators: &[Arc<ExternalValidatorConfig>] =
@@ -68,22 +70,22 @@ impl ValidatorScheduler {
                 && self.context.ingest().find_feed(feed).is_some()
         };
         self.submitted.retain(|(feed, name), _| is_configured(feed.as_str(), name));
-        self.context.external_validators().retain(is_configured);
+        self.context.external_validators().retain_feeds_and_validators(is_configured);
         if active_validators.is_empty() {
             return;
         }
         for feed in &self.context.ingest().feeds() {
-            let Some(served) = feed.current() else { continue };
+            let Some(served) = feed.served_snapshot() else { continue };
             let (format, hash) = (served.snapshot().format, served.snapshot().hash);
             drop(served);
             for validator in active_validators.iter().filter(|it| it.format == format) {
-                self.queue_version(feed, hash, validator, config.validation.queue).await;
+                self.queue_version_if_new(feed, hash, validator, config.validation.queue).await;
             }
         }
     }
 
     /// Queues the served version for a validator, unless it was submitted with the current configuration.
-    async fn queue_version(
+    async fn queue_version_if_new(
         &mut self,
         feed: &Feed,
         hash: u128,
@@ -91,7 +93,7 @@ impl ValidatorScheduler {
         queue_max: usize,
     ) {
         let key = (feed.id().clone(), validator.name.clone());
-        self.restore_report(&key, validator).await;
+        self.restore_stored_report(&key, validator).await;
         let is_known = self
             .submitted
             .get(&key)
@@ -110,37 +112,54 @@ impl ValidatorScheduler {
     }
 
     /// Restores a validator's report on a feed from the store, once, with the version that is already validated.
-    async fn restore_report(&mut self, key: &Key, validator: &Arc<ExternalValidatorConfig>) {
+    async fn restore_stored_report(
+        &mut self,
+        key: &ValidatorJobKey,
+        validator: &Arc<ExternalValidatorConfig>,
+    ) {
         if self.submitted.contains_key(key) {
             return;
         }
         let mut known = SubmittedVersion { version: None, validator: Arc::clone(validator) };
-        if let Some(store) = self.context.store().cloned() {
-            let (id, subject) = (key.0.clone(), ExternalReport::storage_subject(&validator.name));
-            let read = tokio::task::spawn_blocking(move || load_latest(&store, &id, &subject));
+        if let Some(store) = self.context.database_store().cloned() {
+            let (id, subject) =
+                (key.0.clone(), ExternalReport::store_key_of_validator(&validator.name));
+            let read = tokio::task::spawn_blocking(move || {
+                load_latest_external_report(&store, &id, &subject)
+            });
             if let Some(report) = read.await.ok().flatten() {
-                known.version = report.finished_version(&validator.program);
-                self.context.external_validators().put_report(key.0.as_str(), report);
+                known.version = report.finished_content_hash(&validator.program);
+                self.context.external_validators().replace_latest_report(key.0.as_str(), report);
             }
         }
         self.submitted.insert(key.clone(), known);
     }
 
     /// Starts as many runs as there are free slots.
-    fn start_runs(&self) {
+    fn start_queued_runs(&self) {
         while let Some((key, validator, permit)) =
             self.context.external_validators().queue.start_next_job()
         {
             let ended = Arc::clone(&self.run_ended);
-            tokio::spawn(run_job(self.context.clone(), key, validator, permit, ended));
+            tokio::spawn(run_validator_and_store(
+                self.context.clone(),
+                key,
+                validator,
+                permit,
+                ended,
+            ));
         }
     }
 }
 
 /// Loads the latest stored report; `None` if it cannot be read.
-fn load_latest(store: &Store, feed: &FeedId, subject: &str) -> Option<ExternalReport> {
-    match store.list_reports(feed, subject, 1) {
-        Ok(rows) => rows.first().and_then(ExternalReport::from_row),
+fn load_latest_external_report(
+    store: &Store,
+    feed: &FeedId,
+    subject: &str,
+) -> Option<ExternalReport> {
+    match store.list_validation_reports(feed, subject, 1) {
+        Ok(rows) => rows.first().and_then(ExternalReport::from_report_row),
         Err(error) => {
             tracing::warn!(%feed, %error, "the stored report of an external validator cannot be read");
             None
@@ -148,9 +167,9 @@ fn load_latest(store: &Store, feed: &FeedId, subject: &str) -> Option<ExternalRe
     }
 }
 
-async fn run_job(
+async fn run_validator_and_store(
     context: ServerContext,
-    key: Key,
+    key: ValidatorJobKey,
     validator: Arc<ExternalValidatorConfig>,
     permit: OwnedPermit,
     ended: Arc<Notify>,
@@ -160,21 +179,21 @@ async fn run_job(
         biased;
         // A server that stops ends its programs.
         () = context.shutdown().wait_until_draining() => None,
-        ran = validate_served_version(&context, feed, &validator) => ran,
+        ran = run_external_validator_on_served(&context, feed, &validator) => ran,
     };
     drop(permit);
     let successful = ran.as_ref().filter(|report| report.failed.is_none());
     let took =
         successful.and_then(|it| it.said.as_ref()).map(|it| Duration::from_millis(it.took_ms));
-    if let Some(report) = ran.filter(|_| is_still_configured(&context, feed, &validator)) {
-        store_report(&context, feed, report, context.now());
+    if let Some(report) = ran.filter(|_| is_run_still_configured(&context, feed, &validator)) {
+        store_and_publish_report(&context, feed, report, context.wall_time_now());
     }
-    context.external_validators().queue.finish_job(&key, took);
+    context.external_validators().queue.mark_job_finished(&key, took);
     ended.notify_one();
 }
 
 /// Stores and shows a report.
-fn store_report(
+fn store_and_publish_report(
     context: &ServerContext,
     feed: &FeedId,
     mut report: ExternalReport,
@@ -184,9 +203,9 @@ fn store_report(
         let name = &report.validator;
         tracing::warn!(%feed, validator = %name, why = failed.why, "an external validator failed");
     }
-    let row = report.prepare_row(feed, now);
-    if let Some((store, row)) = context.store().zip(row) {
-        store.store_report(row);
+    let row = report.shrink_to_report_row(feed, now);
+    if let Some((store, row)) = context.database_store().zip(row) {
+        store.store_validation_report(row);
     }
-    context.external_validators().put_report(feed.as_str(), report);
+    context.external_validators().replace_latest_report(feed.as_str(), report);
 }

@@ -4,7 +4,7 @@ use lineside_formats::gtfs_rt::proto::{
     FeedEntity, FeedHeader, FeedMessage, TripDescriptor, TripUpdate,
     trip_update::{StopTimeEvent, StopTimeUpdate},
 };
-use lineside_quality::convert::build_network_state;
+use lineside_quality::convert::build_state_from_message;
 
 use super::*;
 use crate::snapshot::NetworkSnapshot;
@@ -41,7 +41,8 @@ fn sample_snapshot() -> SiriSnapshot {
         ..Default::default()
     };
     let message = FeedMessage { header, entity: (0..JOURNEYS).map(entity).collect() };
-    let (state, _) = build_network_state(&message, None).unwrap_or_else(|why| panic!("{why:?}"));
+    let (state, _) =
+        build_state_from_message(&message, None).unwrap_or_else(|why| panic!("{why:?}"));
     let at = state.at;
     let networks = vec![NetworkSnapshot { epoch: Epoch::from_bits(1), state, now: at }];
     SiriSnapshot { networks, at, started: at, fresh_for: std::time::Duration::ZERO }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header;
-use lineside_ingest::PublicOnly;
+use lineside_ingest::PublicOnlyHttpClient;
 use reqwest::redirect::Policy;
 use url::Url;
 
@@ -23,7 +23,7 @@ const SEND_MAX: Duration = Duration::from_secs(60);
 /// The HTTP clients for consumers, created on first use.
 #[derive(Debug, Default)]
 pub(super) struct ConsumerHttpClients {
-    public: OnceLock<Option<PublicOnly>>,
+    public: OnceLock<Option<PublicOnlyHttpClient>>,
     any: OnceLock<Option<reqwest::Client>>,
 }
 
@@ -46,8 +46,12 @@ fn http_client_builder(siri: &SiriService) -> reqwest::ClientBuilder {
 }
 
 impl ConsumerHttpClients {
-    fn public_address_client(&self, siri: &SiriService) -> Option<&PublicOnly> {
-        self.public.get_or_init(|| PublicOnly::new_direct(http_client_builder(siri)).ok()).as_ref()
+    fn public_address_client(&self, siri: &SiriService) -> Option<&PublicOnlyHttpClient> {
+        self.public
+            .get_or_init(|| {
+                PublicOnlyHttpClient::new_without_redirects(http_client_builder(siri)).ok()
+            })
+            .as_ref()
     }
 
     fn any_address_client(&self, siri: &SiriService) -> Option<&reqwest::Client> {
@@ -65,7 +69,7 @@ impl ConsumerHttpClients {
             true => self.any_address_client(siri).map(|client| client.post(consumer.url.clone())),
             false => self
                 .public_address_client(siri)
-                .and_then(|client| client.begin_post(&consumer.url).ok()),
+                .and_then(|client| client.build_post_request(&consumer.url).ok()),
         };
         let Some(request) = request else { return false };
         let mut request = request.header(header::CONTENT_TYPE, consumer.encoding.content_type());

@@ -19,7 +19,7 @@ use lineside_http::limits::{
     SIRI_UNTRUSTED_SUBSCRIPTION_LIFETIME_MAX,
 };
 use lineside_http::proxies::PeerAddress;
-use lineside_ingest::PublicOnly;
+use lineside_ingest::PublicOnlyHttpClient;
 use lineside_ingest::siri_output::SiriOutput;
 use lineside_sync::UnixMillis;
 use url::Url;
@@ -316,7 +316,7 @@ fn parse_consumer_url(text: Option<&str>, is_trusted: bool) -> Result<Url, SiriF
         return Err(SiriFault::invalid_value("ConsumerAddress must begin with http: or https:"));
     }
     if !is_trusted {
-        PublicOnly::check_url(&url)
+        PublicOnlyHttpClient::check_public_url(&url)
             .map_err(|why| SiriFault::not_allowed(format!("ConsumerAddress: {why}")))?;
     }
     Ok(url)

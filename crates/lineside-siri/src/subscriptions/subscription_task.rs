@@ -143,7 +143,7 @@ impl SubscriptionTask {
             return UpdateOutcome::Unchanged;
         }
         // If too many replies are being built, this delivery waits for the next check.
-        let Some(reply_permit) = self.siri.admission().permit_large_reply() else {
+        let Some(reply_permit) = self.siri.admission().acquire_large_reply_permit() else {
             return UpdateOutcome::Unchanged;
         };
         let (query, encoding, known) = (query.clone(), consumer.encoding, self.state.clone());

@@ -35,7 +35,7 @@ pub(crate) struct BlobFolder {
 
 /// A blob that is not at its final path yet.
 #[derive(Debug)]
-pub(crate) struct PendingBlob {
+pub(crate) struct TemporaryBlob {
     pub(crate) hash: BlobHash,
     size: u64,
     /// The temporary file; `None` if the blob already exists.
@@ -44,7 +44,7 @@ pub(crate) struct PendingBlob {
 
 /// The reason why a blob cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BlobError {
+pub(crate) enum BlobReadError {
     #[error("the file cannot be read: {0}")]
     Unreadable(#[from] io::Error),
     #[error("the file is damaged: its hash does not match its name")]
@@ -53,7 +53,7 @@ pub(crate) enum BlobError {
 
 impl BlobFolder {
     /// Opens the folder and deletes unfinished blobs of an earlier process. The first blob creates the folder.
-    pub(crate) fn open_folder(folder: PathBuf) -> BlobFolder {
+    pub(crate) fn open_and_delete_unfinished(folder: PathBuf) -> BlobFolder {
         // A failure is reported by the next write.
         let _ = fs::remove_dir_all(folder.join(UNFINISHED));
         BlobFolder {
@@ -65,8 +65,8 @@ impl BlobFolder {
     }
 
     /// Renames the folder if it has blobs. Returns the new path.
-    pub(crate) fn move_folder_aside(folder: &Path) -> io::Result<Option<PathBuf>> {
-        match BlobFolder::open_folder(folder.to_owned()).list_blobs() {
+    pub(crate) fn rename_folder_if_not_empty(folder: &Path) -> io::Result<Option<PathBuf>> {
+        match BlobFolder::open_and_delete_unfinished(folder.to_owned()).list_blobs() {
             Ok(blobs) if blobs.is_empty() => return Ok(None),
             // A path that is not a folder has no blobs; the next write reports it.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(None),
@@ -80,7 +80,7 @@ impl BlobFolder {
         for new_folder in names {
             if !fs::exists(&new_folder)? {
                 fs::rename(folder, &new_folder)?;
-                sync_folder(folder.parent().unwrap_or(folder))?;
+                fsync_folder(folder.parent().unwrap_or(folder))?;
                 return Ok(Some(new_folder));
             }
         }
@@ -99,33 +99,38 @@ impl BlobFolder {
     }
 
     /// Writes the bytes with this hash to a temporary file, which is not synced yet.
-    pub(crate) fn write_pending(&self, hash: BlobHash, bytes: &[u8]) -> io::Result<PendingBlob> {
+    pub(crate) fn write_temporary_blob(
+        &self,
+        hash: BlobHash,
+        bytes: &[u8],
+    ) -> io::Result<TemporaryBlob> {
         let size = bytes.len() as u64;
         if fs::metadata(self.blob_path(&hash)).is_ok_and(|metadata| metadata.len() == size) {
-            return Ok(PendingBlob { hash, size, file: None });
+            return Ok(TemporaryBlob { hash, size, file: None });
         }
         let folder = self.folder.join(UNFINISHED);
-        create_folder(&folder)?;
+        create_private_folder(&folder)?;
         let number = self.n_begun.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(number.to_string());
         let file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(&path)?;
-        let mut unfinished = PendingBlob { hash, size, file: Some((path, file)) };
+        let mut unfinished = TemporaryBlob { hash, size, file: Some((path, file)) };
         match unfinished.file.as_mut().map_or(Ok(()), |(_, file)| file.write_all(bytes)) {
             Ok(()) => Ok(unfinished),
             Err(error) => {
-                unfinished.discard_file();
+                unfinished.delete_temporary_file();
                 Err(error)
             }
         }
     }
 
-    /// Syncs a blob and moves it to its final path. Its name is durable after [`sync_names`](BlobFolder::sync_names).
-    pub(crate) fn commit_pending(&self, unfinished: PendingBlob) -> io::Result<BlobHash> {
-        let PendingBlob { hash, size, file } = unfinished;
+    /// Syncs a blob and moves it to its final path. Its name is durable after
+    /// [`fsync_blob_folders`](BlobFolder::sync_names).
+    pub(crate) fn commit_temporary_blob(&self, unfinished: TemporaryBlob) -> io::Result<BlobHash> {
+        let TemporaryBlob { hash, size, file } = unfinished;
         let Some((from, file)) = file else { return Ok(hash) };
         let to = self.blob_path(&hash);
         let placed = file.sync_all().and_then(|()| {
-            create_folder(to.parent().unwrap_or(&self.folder))?;
+            create_private_folder(to.parent().unwrap_or(&self.folder))?;
             fs::rename(&from, &to)
         });
         if let Err(error) = placed {
@@ -138,28 +143,31 @@ impl BlobFolder {
     }
 
     /// Syncs the folders of these blobs, so that their names are durable.
-    pub(crate) fn sync_names(&self, hashes: impl Iterator<Item = BlobHash>) -> io::Result<()> {
+    pub(crate) fn fsync_blob_folders(
+        &self,
+        hashes: impl Iterator<Item = BlobHash>,
+    ) -> io::Result<()> {
         let mut folders: Vec<PathBuf> =
             hashes.filter_map(|hash| Some(self.blob_path(&hash).parent()?.to_owned())).collect();
         folders.sort_unstable();
         folders.dedup();
         for folder in &folders {
-            sync_folder(folder)?;
+            fsync_folder(folder)?;
         }
         if folders.is_empty() {
             return Ok(());
         }
         // The names of new subfolders and of the folder itself have to be durable, too.
-        sync_folder(&self.folder)?;
+        fsync_folder(&self.folder)?;
         if !self.is_named.load(Ordering::Relaxed) {
-            sync_folder(self.folder.parent().unwrap_or(&self.folder))?;
+            fsync_folder(self.folder.parent().unwrap_or(&self.folder))?;
             self.is_named.store(true, Ordering::Relaxed);
         }
         Ok(())
     }
 
     /// Reads a blob and verifies its hash.
-    pub(crate) fn read_blob(&self, hash: &BlobHash) -> Result<Bytes, BlobError> {
+    pub(crate) fn read_blob(&self, hash: &BlobHash) -> Result<Bytes, BlobReadError> {
         let file = File::open(self.blob_path(hash))?;
         let mut bytes = Vec::new();
         let size = file.metadata()?.len().min(BLOB_BYTES_MAX);
@@ -168,20 +176,20 @@ impl BlobFolder {
         if BlobHash::from_content(&bytes) == *hash {
             Ok(bytes.into())
         } else {
-            Err(BlobError::Damaged)
+            Err(BlobReadError::Damaged)
         }
     }
 
     /// Deletes a blob.
-    pub(crate) fn remove_blob(&self, hash: &BlobHash) -> io::Result<()> {
+    pub(crate) fn delete_blob(&self, hash: &BlobHash) -> io::Result<()> {
         let path = self.blob_path(hash);
         let size = fs::metadata(&path)?.len();
         fs::remove_file(&path)?;
-        self.subtract_bytes(size);
+        self.subtract_from_total_bytes(size);
         Ok(())
     }
 
-    fn subtract_bytes(&self, size: u64) {
+    fn subtract_from_total_bytes(&self, size: u64) {
         let fewer = |bytes: u64| Some(bytes.saturating_sub(size));
         let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
     }
@@ -216,9 +224,9 @@ impl BlobFolder {
     }
 }
 
-impl PendingBlob {
+impl TemporaryBlob {
     /// Deletes the temporary file of an abandoned blob.
-    pub(crate) fn discard_file(self) {
+    pub(crate) fn delete_temporary_file(self) {
         if let Some((path, _)) = self.file {
             // A file that cannot be deleted now is deleted at the next start.
             let _ = fs::remove_file(path);
@@ -226,11 +234,11 @@ impl PendingBlob {
     }
 }
 
-fn create_folder(folder: &Path) -> io::Result<()> {
+fn create_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder)
 }
 
-fn sync_folder(folder: &Path) -> io::Result<()> {
+fn fsync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
@@ -240,20 +248,22 @@ mod tests {
 
     use super::*;
 
-    fn begin(blobs: &BlobFolder, text: &str) -> PendingBlob {
-        blobs.write_pending(BlobHash::from_content(text.as_bytes()), text.as_bytes()).unwrap()
+    fn begin(blobs: &BlobFolder, text: &str) -> TemporaryBlob {
+        blobs
+            .write_temporary_blob(BlobHash::from_content(text.as_bytes()), text.as_bytes())
+            .unwrap()
     }
 
     fn put(blobs: &BlobFolder, text: &str) -> BlobHash {
-        let hash = blobs.commit_pending(begin(blobs, text)).unwrap();
-        blobs.sync_names([hash].into_iter()).unwrap();
+        let hash = blobs.commit_temporary_blob(begin(blobs, text)).unwrap();
+        blobs.fsync_blob_folders([hash].into_iter()).unwrap();
         hash
     }
 
     #[test]
     fn a_blob_is_stored_under_its_hash_with_private_permissions() {
         let folder = tempfile::tempdir().unwrap();
-        let blobs = BlobFolder::open_folder(folder.path().join("blobs"));
+        let blobs = BlobFolder::open_and_delete_unfinished(folder.path().join("blobs"));
         let hash = put(&blobs, "abc");
         // The first test vector of FIPS 180-4.
         let expect = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -267,33 +277,33 @@ mod tests {
         assert_eq!((blobs.total_bytes(), blobs.list_blobs().unwrap()), (3, vec![(hash, 3)]));
         // An existing blob is not written again.
         assert!(begin(&blobs, "abc").file.is_none());
-        blobs.remove_blob(&hash).unwrap();
+        blobs.delete_blob(&hash).unwrap();
         assert_eq!((blobs.total_bytes(), blobs.list_blobs().unwrap()), (0, vec![]));
     }
 
     #[test]
     fn a_damaged_blob_is_detected() {
         let folder = tempfile::tempdir().unwrap();
-        let blobs = BlobFolder::open_folder(folder.path().to_owned());
+        let blobs = BlobFolder::open_and_delete_unfinished(folder.path().to_owned());
         let hash = put(&blobs, "abc");
         fs::write(blobs.blob_path(&hash), "abd").unwrap();
-        assert!(matches!(blobs.read_blob(&hash), Err(BlobError::Damaged)));
+        assert!(matches!(blobs.read_blob(&hash), Err(BlobReadError::Damaged)));
         // A truncated blob is written again.
         fs::write(blobs.blob_path(&hash), "ab").unwrap();
         put(&blobs, "abc");
         assert_eq!(blobs.read_blob(&hash).unwrap(), "abc");
         fs::remove_file(blobs.blob_path(&hash)).unwrap();
-        assert!(matches!(blobs.read_blob(&hash), Err(BlobError::Unreadable(_))));
+        assert!(matches!(blobs.read_blob(&hash), Err(BlobReadError::Unreadable(_))));
     }
 
     #[test]
     fn an_unfinished_blob_is_deleted_at_the_next_start() {
         let folder = tempfile::tempdir().unwrap();
-        let blobs = BlobFolder::open_folder(folder.path().to_owned());
+        let blobs = BlobFolder::open_and_delete_unfinished(folder.path().to_owned());
         let unfinished = begin(&blobs, "half");
         assert!(blobs.list_blobs().unwrap().is_empty());
         assert!(unfinished.file.as_ref().unwrap().0.exists());
-        let reopened = BlobFolder::open_folder(folder.path().to_owned());
+        let reopened = BlobFolder::open_and_delete_unfinished(folder.path().to_owned());
         assert!(!unfinished.file.as_ref().unwrap().0.exists());
         assert!(reopened.list_blobs().unwrap().is_empty());
     }

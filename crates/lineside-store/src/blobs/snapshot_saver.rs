@@ -16,40 +16,40 @@ use std::{
 };
 
 use bytes::Bytes;
-use lineside_model::{DatasetFacts, Done, SnapshotKey, SnapshotMetadata};
+use lineside_model::{SaveCallback, ScheduleVersionFacts, SnapshotKey, SnapshotMetadata};
 use lineside_sync::Clock;
 use parking_lot::Mutex;
 
-use super::{BlobFolder, PendingBlob};
+use super::{BlobFolder, TemporaryBlob};
 use crate::{
     blob_hash::BlobHash,
     limits::{
         FLUSH_MAX, LARGE_BYTES, SAVE_BYTES_PER_BATCH_MAX, SAVES_MAX, SAVES_PER_BATCH_MAX,
         SWEEP_INTERVAL, THREAD_END_POLL_INTERVAL,
     },
-    reader_pool::ReaderPool,
-    tables::snapshots::{SnapshotRow, is_referenced, referenced_blobs},
+    reader_pool::ReadConnectionPool,
+    tables::snapshots::{SnapshotRow, is_blob_referenced, referenced_blobs},
     write_request::WriteRequest,
 };
 
 /// A snapshot to save.
-pub(crate) struct SaveRequest {
+pub(crate) struct SnapshotSaveRequest {
     pub(crate) key: SnapshotKey,
     pub(crate) head: SnapshotMetadata,
     pub(crate) bytes: Bytes,
-    pub(crate) facts: Option<DatasetFacts>,
-    pub(crate) done: Done,
+    pub(crate) facts: Option<ScheduleVersionFacts>,
+    pub(crate) done: SaveCallback,
 }
 
-enum SaveJob {
-    Save(Box<SaveRequest>),
+enum SaverThreadJob {
+    Save(Box<SnapshotSaveRequest>),
     /// Notifies the sender once all earlier jobs have ended.
     Flush(SyncSender<()>),
 }
 
 /// The reason why the tables do not refer to the snapshot.
 #[derive(Debug, thiserror::Error)]
-enum TableWriteError {
+enum SnapshotRowsWriteError {
     #[error("{0}")]
     Failed(String),
     /// The write timed out and may still succeed.
@@ -66,9 +66,9 @@ pub(crate) struct SaveCounters {
 
 /// The state shared by both threads.
 #[derive(Debug)]
-pub(crate) struct SaverShared {
+pub(crate) struct SnapshotSaverState {
     pub(crate) blobs: BlobFolder,
-    readers: ReaderPool,
+    readers: ReadConnectionPool,
     pub(crate) counts: SaveCounters,
     clock: Arc<dyn Clock>,
     /// The number of pending saves for each blob; such blobs are not deleted.
@@ -86,18 +86,18 @@ pub(crate) struct SnapshotSaver {
 
 #[derive(Debug)]
 struct SaverThread {
-    jobs: SyncSender<SaveJob>,
+    jobs: SyncSender<SaverThreadJob>,
     running: JoinHandle<()>,
 }
 
-impl SaverShared {
+impl SnapshotSaverState {
     pub(crate) fn new(
         blobs: BlobFolder,
-        readers: ReaderPool,
+        readers: ReadConnectionPool,
         clock: &Arc<dyn Clock>,
         tables: SyncSender<WriteRequest>,
-    ) -> SaverShared {
-        SaverShared {
+    ) -> SnapshotSaverState {
+        SnapshotSaverState {
             blobs,
             readers,
             counts: SaveCounters::default(),
@@ -108,35 +108,35 @@ impl SaverShared {
     }
 
     /// Closes the connections to the tables: nothing is saved after this call.
-    pub(crate) fn close_tables(&self) {
+    pub(crate) fn close_database_connections(&self) {
         self.tables.lock().take();
-        self.readers.close_idle();
+        self.readers.close_idle_connections();
     }
 
     /// Saves a batch and reports the result of each snapshot.
-    fn save_all(&self, saves: Vec<SaveRequest>) {
-        let mut begun: Vec<(SaveRequest, PendingBlob)> = Vec::with_capacity(saves.len());
+    fn save_snapshot_batch(&self, saves: Vec<SnapshotSaveRequest>) {
+        let mut begun: Vec<(SnapshotSaveRequest, TemporaryBlob)> = Vec::with_capacity(saves.len());
         for save in saves {
             let hash = BlobHash::from_content(&save.bytes);
             // The count comes before the lookup, so that an existing blob without a reference is not deleted in
             // between.
             *self.pending_saves.lock().entry(hash).or_default() += 1;
-            match self.blobs.write_pending(hash, &save.bytes) {
+            match self.blobs.write_temporary_blob(hash, &save.bytes) {
                 Ok(unfinished) => begun.push((save, unfinished)),
                 Err(error) => {
-                    self.release_blob(&hash);
-                    self.report_failure(save, &error);
+                    self.end_pending_save(&hash);
+                    self.report_save_failure(save, &error);
                 }
             }
         }
         let mut placed = Vec::with_capacity(begun.len());
         for (save, unfinished) in begun {
             let hash = unfinished.hash;
-            match self.blobs.commit_pending(unfinished) {
+            match self.blobs.commit_temporary_blob(unfinished) {
                 Ok(hash) => placed.push((save, hash)),
                 Err(error) => {
-                    self.release_blob(&hash);
-                    self.report_failure(save, &error);
+                    self.end_pending_save(&hash);
+                    self.report_save_failure(save, &error);
                 }
             }
         }
@@ -152,45 +152,48 @@ impl SaverShared {
         });
         let written = self
             .blobs
-            .sync_names(placed.iter().map(|(_, hash)| *hash))
-            .map_err(|error| TableWriteError::Failed(error.to_string()))
-            .and_then(|()| self.write_tables(rows.collect()));
+            .fsync_blob_folders(placed.iter().map(|(_, hash)| *hash))
+            .map_err(|error| SnapshotRowsWriteError::Failed(error.to_string()))
+            .and_then(|()| self.write_snapshot_rows(rows.collect()));
         for (save, hash) in placed {
             match &written {
                 // The write is still queued: the tables may yet refer to the blob, so it has to remain.
-                Err(TableWriteError::TimedOut) => {}
-                _ => self.release_blob(&hash),
+                Err(SnapshotRowsWriteError::TimedOut) => {}
+                _ => self.end_pending_save(&hash),
             }
             match &written {
-                Ok(_) => self.report_success(save),
-                Err(error) => self.report_failure(save, error),
+                Ok(_) => self.report_save_success(save),
+                Err(error) => self.report_save_failure(save, error),
             }
         }
         for replaced in written.unwrap_or_default() {
-            self.remove_if_unreferenced(&replaced);
+            self.delete_blob_if_unreferenced(&replaced);
         }
     }
 
     /// Writes the rows of the snapshots to the tables. Returns the replaced blobs.
-    fn write_tables(&self, rows: Vec<SnapshotRow>) -> Result<Vec<BlobHash>, TableWriteError> {
+    fn write_snapshot_rows(
+        &self,
+        rows: Vec<SnapshotRow>,
+    ) -> Result<Vec<BlobHash>, SnapshotRowsWriteError> {
         let (reply, written) = sync_channel(1);
         let request = WriteRequest::Snapshots { rows, reply };
         let tables = self.tables.lock().clone();
         if tables.is_none_or(|tables| tables.try_send(request).is_err()) {
             let words = "the write queue of lineside.db is full";
-            return Err(TableWriteError::Failed(words.to_owned()));
+            return Err(SnapshotRowsWriteError::Failed(words.to_owned()));
         }
         match written.recv_timeout(FLUSH_MAX) {
-            Ok(replaced) => replaced.map_err(TableWriteError::Failed),
-            Err(RecvTimeoutError::Timeout) => Err(TableWriteError::TimedOut),
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(TableWriteError::Failed("the writer of lineside.db has stopped".to_owned()))
-            }
+            Ok(replaced) => replaced.map_err(SnapshotRowsWriteError::Failed),
+            Err(RecvTimeoutError::Timeout) => Err(SnapshotRowsWriteError::TimedOut),
+            Err(RecvTimeoutError::Disconnected) => Err(SnapshotRowsWriteError::Failed(
+                "the writer of lineside.db has stopped".to_owned(),
+            )),
         }
     }
 
     /// Ends a pending save of a blob.
-    fn release_blob(&self, hash: &BlobHash) {
+    fn end_pending_save(&self, hash: &BlobHash) {
         let mut pending_saves = self.pending_saves.lock();
         if let Some(count) = pending_saves.get_mut(hash) {
             *count -= 1;
@@ -200,7 +203,7 @@ impl SaverShared {
         }
     }
 
-    fn report_success(&self, save: SaveRequest) {
+    fn report_save_success(&self, save: SnapshotSaveRequest) {
         self.counts.saved.fetch_add(1, Ordering::Relaxed);
         if self.counts.is_failing.swap(false, Ordering::Relaxed) {
             tracing::info!("snapshots can be saved again");
@@ -208,7 +211,7 @@ impl SaverShared {
         (save.done)(true);
     }
 
-    fn report_failure(&self, save: SaveRequest, error: &dyn std::fmt::Display) {
+    fn report_save_failure(&self, save: SnapshotSaveRequest, error: &dyn std::fmt::Display) {
         self.counts.failed.fetch_add(1, Ordering::Relaxed);
         if !self.counts.is_failing.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -221,15 +224,15 @@ impl SaverShared {
     }
 
     /// Deletes a blob unless it is referenced.
-    fn remove_if_unreferenced(&self, hash: &BlobHash) {
+    fn delete_blob_if_unreferenced(&self, hash: &BlobHash) {
         let pending_saves = self.pending_saves.lock();
         let is_free = !pending_saves.contains_key(hash)
             && self
                 .readers
-                .with_connection(|tables| is_referenced(tables, hash))
+                .with_connection(|tables| is_blob_referenced(tables, hash))
                 .is_ok_and(|is| !is);
         // A later sweep retries the deletion of a blob.
-        let removed = is_free.then(|| self.blobs.remove_blob(hash));
+        let removed = is_free.then(|| self.blobs.delete_blob(hash));
         drop(pending_saves);
         if let Some(Err(error)) = removed {
             tracing::debug!(%hash, %error, "deleting a stored file failed");
@@ -237,7 +240,7 @@ impl SaverShared {
     }
 
     /// Deletes all unreferenced blobs.
-    pub(crate) fn sweep_unreferenced(&self) {
+    pub(crate) fn delete_unreferenced_blobs(&self) {
         let (listed, indexed) =
             (self.blobs.list_blobs(), self.readers.with_connection(referenced_blobs));
         let (listed, indexed) = match (listed, indexed) {
@@ -249,7 +252,7 @@ impl SaverShared {
         let unknown = listed.iter().filter(|(hash, _)| !indexed.contains(hash));
         let mut n_gone = 0_usize;
         for (hash, _) in unknown {
-            self.remove_if_unreferenced(hash);
+            self.delete_blob_if_unreferenced(hash);
             n_gone += 1;
         }
         if n_gone > 0 {
@@ -257,16 +260,16 @@ impl SaverShared {
         }
     }
 
-    fn run_jobs(&self, jobs: &Receiver<SaveJob>, sweeps: bool) {
+    fn run_saver_thread(&self, jobs: &Receiver<SaverThreadJob>, sweeps: bool) {
         let mut swept: Option<Duration> = None;
         loop {
             let now = self.clock.monotonic();
             if sweeps && swept.is_none_or(|at| now.saturating_sub(at) >= SWEEP_INTERVAL) {
                 swept = Some(now);
-                self.sweep_unreferenced();
+                self.delete_unreferenced_blobs();
             }
             match jobs.recv_timeout(SWEEP_INTERVAL) {
-                Ok(job) => self.run_job(job, jobs),
+                Ok(job) => self.run_job_with_queued_jobs(job, jobs),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -274,16 +277,16 @@ impl SaverShared {
     }
 
     /// Runs a job together with other waiting jobs.
-    fn run_job(&self, job: SaveJob, jobs: &Receiver<SaveJob>) {
+    fn run_job_with_queued_jobs(&self, job: SaverThreadJob, jobs: &Receiver<SaverThreadJob>) {
         let (mut next, mut saves) = (Some(job), Vec::new());
         let (mut n_bytes, mut flush) = (0, None);
         while let Some(job) = next.take() {
             match job {
-                SaveJob::Save(save) => {
+                SaverThreadJob::Save(save) => {
                     n_bytes += save.bytes.len();
                     saves.push(*save);
                 }
-                SaveJob::Flush(reply) => {
+                SaverThreadJob::Flush(reply) => {
                     flush = Some(reply);
                     break;
                 }
@@ -292,7 +295,7 @@ impl SaverShared {
                 next = jobs.try_recv().ok();
             }
         }
-        self.save_all(saves);
+        self.save_snapshot_batch(saves);
         if let Some(reply) = flush {
             // The sender may have given up.
             let _ = reply.try_send(());
@@ -301,7 +304,7 @@ impl SaverShared {
 }
 
 /// Waits for the end of a thread with a timeout: a hanging disk must not block the exit of the program.
-pub(crate) fn join_with_timeout(running: JoinHandle<()>, what: &str) {
+pub(crate) fn join_thread_with_timeout(running: JoinHandle<()>, what: &str) {
     for _ in 0..FLUSH_MAX.as_millis() / THREAD_END_POLL_INTERVAL.as_millis() {
         if running.is_finished() {
             if running.join().is_err() {
@@ -315,12 +318,12 @@ pub(crate) fn join_with_timeout(running: JoinHandle<()>, what: &str) {
 }
 
 impl SnapshotSaver {
-    pub(crate) fn start_threads(saver: &Arc<SaverShared>) -> std::io::Result<SnapshotSaver> {
+    pub(crate) fn start_threads(saver: &Arc<SnapshotSaverState>) -> std::io::Result<SnapshotSaver> {
         let start_thread = |name: &str, sweeps| {
             let saver = Arc::clone(saver);
             let (jobs, waiting) = sync_channel(SAVES_MAX);
             let thread = thread::Builder::new().name(name.to_owned());
-            let running = thread.spawn(move || saver.run_jobs(&waiting, sweeps))?;
+            let running = thread.spawn(move || saver.run_saver_thread(&waiting, sweeps))?;
             std::io::Result::Ok(Some(SaverThread { jobs, running }))
         };
         Ok(SnapshotSaver {
@@ -329,27 +332,27 @@ impl SnapshotSaver {
     }
 
     /// Queues a snapshot for its thread. A full queue is a failure.
-    pub(crate) fn enqueue_save(&self, save: SaveRequest, counts: &SaveCounters) {
+    pub(crate) fn queue_snapshot_save(&self, save: SnapshotSaveRequest, counts: &SaveCounters) {
         let saver_thread = &self.threads[usize::from(save.bytes.len() >= LARGE_BYTES)];
         let Some(saver_thread) = saver_thread else { return (save.done)(false) };
-        if let Err(back) = saver_thread.jobs.try_send(SaveJob::Save(Box::new(save))) {
+        if let Err(back) = saver_thread.jobs.try_send(SaverThreadJob::Save(Box::new(save))) {
             counts.failed.fetch_add(1, Ordering::Relaxed);
             let (TrySendError::Full(job) | TrySendError::Disconnected(job)) = back;
-            if let SaveJob::Save(save) = job {
+            if let SaverThreadJob::Save(save) = job {
                 (save.done)(false);
             }
         }
     }
 
     /// Waits until all earlier jobs have ended. Returns false on timeout.
-    pub(crate) fn flush_saves(&self) -> bool {
+    pub(crate) fn wait_for_queued_saves(&self) -> bool {
         let waiting: Vec<_> = self
             .threads
             .iter()
             .flatten()
             .map(|saver_thread| {
                 let (reply, done) = sync_channel(1);
-                saver_thread.jobs.try_send(SaveJob::Flush(reply)).is_ok().then_some(done)
+                saver_thread.jobs.try_send(SaverThreadJob::Flush(reply)).is_ok().then_some(done)
             })
             .collect();
         let is_done = |done: Option<Receiver<()>>| {
@@ -359,11 +362,11 @@ impl SnapshotSaver {
     }
 
     /// Stops the threads after the queued jobs.
-    pub(crate) fn stop_threads(&mut self) {
+    pub(crate) fn stop_threads_after_jobs(&mut self) {
         for saver_thread in &mut self.threads {
             let Some(SaverThread { jobs, running }) = saver_thread.take() else { continue };
             drop(jobs);
-            join_with_timeout(running, "a thread that saves snapshots");
+            join_thread_with_timeout(running, "a thread that saves snapshots");
         }
     }
 }

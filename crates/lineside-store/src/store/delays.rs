@@ -5,15 +5,15 @@ use lineside_sync::UnixMillis;
 
 use crate::{
     store::Store,
-    tables::delays::{DelayRow, select_rows},
+    tables::delays::{DelayCountRow, select_delay_rows_since},
     write_request::WriteRequest,
 };
 
 impl Store {
     /// Stores the rows, replacing earlier ones of the same quarter.
-    pub fn store_delays(&self, rows: Vec<DelayRow>) {
+    pub fn store_delay_counts(&self, rows: Vec<DelayCountRow>) {
         if !rows.is_empty() {
-            self.send_to_writer(WriteRequest::Delays(rows));
+            self.queue_write_request(WriteRequest::Delays(rows));
         }
     }
 
@@ -21,7 +21,7 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the read fails.
-    pub fn list_delays(&self, from: UnixMillis) -> Result<Vec<DelayRow>, ArchiveError> {
-        self.with_reader(|connection| select_rows(connection, from))
+    pub fn list_delay_counts(&self, from: UnixMillis) -> Result<Vec<DelayCountRow>, ArchiveError> {
+        self.with_read_connection(|connection| select_delay_rows_since(connection, from))
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 
 /// One change of a feed's override.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OverrideEdit {
+pub struct FeedOverrideEdit {
     pub feed: FeedId,
     /// Time of the change.
     pub at: UnixMillis,
@@ -33,7 +33,7 @@ pub struct OverrideEdit {
 }
 
 /// An edit of the history with its number. Numbers increase and are never reused.
-pub type NumberedEdit = (i64, OverrideEdit);
+pub type NumberedOverrideEdit = (i64, FeedOverrideEdit);
 
 impl Store {
     /// Adds an edit to the history and applies it to the overrides. Returns its number once it survives a crash or a
@@ -41,9 +41,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the write fails; then nothing has changed.
-    pub fn commit_edit(&self, edit: &OverrideEdit) -> Result<i64, StoreError> {
+    pub fn save_override_edit(&self, edit: &FeedOverrideEdit) -> Result<i64, StoreError> {
         let write = || -> rusqlite::Result<i64> {
-            let mut connection = schema::open_writer(self.database_path(), EDIT_WAIT)?;
+            let mut connection = schema::open_write_connection(self.database_path(), EDIT_WAIT)?;
             connection.pragma_update(None, "synchronous", "FULL")?;
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -83,8 +83,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the read fails.
-    pub fn list_overrides(&self) -> Result<Vec<(FeedId, Secret)>, ArchiveError> {
-        let rows: Vec<(String, String)> = self.with_reader(|connection| {
+    pub fn list_feed_overrides(&self) -> Result<Vec<(FeedId, Secret)>, ArchiveError> {
+        let rows: Vec<(String, String)> = self.with_read_connection(|connection| {
             let mut rows = connection.prepare_cached("SELECT feed, body FROM laid_over")?;
             rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         })?;
@@ -97,13 +97,13 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the read fails.
-    pub fn list_edits(
+    pub fn list_edits_of_feed(
         &self,
         feed: &FeedId,
         limit: usize,
-    ) -> Result<Vec<NumberedEdit>, ArchiveError> {
+    ) -> Result<Vec<NumberedOverrideEdit>, ArchiveError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.with_reader(|connection| {
+        self.with_read_connection(|connection| {
             let mut rows = connection.prepare_cached(
                 "SELECT n, at, who, what, before, after, undoes FROM edit \
                  WHERE feed = ?1 ORDER BY n DESC LIMIT ?2",
@@ -117,13 +117,13 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the read fails.
-    pub fn list_all_edits(
+    pub fn list_edits_of_all_feeds(
         &self,
         before_id: i64,
         limit: usize,
-    ) -> Result<Vec<NumberedEdit>, ArchiveError> {
+    ) -> Result<Vec<NumberedOverrideEdit>, ArchiveError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let edits: Vec<Option<NumberedEdit>> = self.with_reader(|connection| {
+        let edits: Vec<Option<NumberedOverrideEdit>> = self.with_read_connection(|connection| {
             let mut rows = connection.prepare_cached(
                 "SELECT n, at, who, what, before, after, undoes, feed FROM edit \
                  WHERE n < ?1 ORDER BY n DESC LIMIT ?2",
@@ -142,12 +142,12 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the read fails.
-    pub fn find_edit(
+    pub fn find_edit_by_number(
         &self,
         feed: &FeedId,
         number: i64,
-    ) -> Result<Option<NumberedEdit>, ArchiveError> {
-        self.with_reader(|connection| {
+    ) -> Result<Option<NumberedOverrideEdit>, ArchiveError> {
+        self.with_read_connection(|connection| {
             let mut row = connection.prepare_cached(
                 "SELECT n, at, who, what, before, after, undoes FROM edit \
                  WHERE feed = ?1 AND n = ?2",
@@ -157,8 +157,8 @@ impl Store {
     }
 }
 
-fn parse_edit(feed: &FeedId, row: &Row<'_>) -> rusqlite::Result<NumberedEdit> {
-    let edit = OverrideEdit {
+fn parse_edit(feed: &FeedId, row: &Row<'_>) -> rusqlite::Result<NumberedOverrideEdit> {
+    let edit = FeedOverrideEdit {
         feed: feed.clone(),
         at: UnixMillis(row.get(1)?),
         who: row.get(2)?,

@@ -4,7 +4,7 @@ mod delays;
 mod edits;
 mod reports;
 
-pub use self::edits::{NumberedEdit, OverrideEdit};
+pub use self::edits::{FeedOverrideEdit, NumberedOverrideEdit};
 
 use std::{
     path::{Path, PathBuf},
@@ -19,9 +19,10 @@ use std::{
 
 use bytes::Bytes;
 use lineside_model::{
-    ArchiveError, ArchiveSpan, CacheValidators, DatasetFacts, Done, FeedId, FeedState,
-    FeedStatePeriod, FetchPhase, LastPoll, PollArchive, PollBin, PollFailure, PollQuery,
-    PollRecord, ServedContent, ServerRun, SnapshotKey, SnapshotMetadata, SnapshotStore,
+    ArchiveError, ArchiveSpan, CacheValidators, FeedId, FeedState, FeedStatePeriod, FetchPhase,
+    LastPollOutcome, PollArchive, PollBin, PollFailure, PollQuery, PollRecord, SaveCallback,
+    ScheduleVersionFacts, ServedContentFreshness, ServerRun, SnapshotKey, SnapshotMetadata,
+    SnapshotStore,
 };
 use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Connection, Row, params};
@@ -30,11 +31,13 @@ use crate::{
     blob_hash::BlobHash,
     blobs::{
         BlobFolder,
-        snapshot_saver::{SaveRequest, SaverShared, SnapshotSaver, join_with_timeout},
+        snapshot_saver::{
+            SnapshotSaveRequest, SnapshotSaver, SnapshotSaverState, join_thread_with_timeout,
+        },
     },
     error::StoreError,
     limits::{FLUSH_FAILING_MAX, FLUSH_MAX, FLUSH_STEP, QUEUE_MAX},
-    reader_pool::ReaderPool,
+    reader_pool::ReadConnectionPool,
     schema,
     tables::{
         notification::{self, NotificationRow},
@@ -42,7 +45,7 @@ use crate::{
         snapshots,
         versions::{self, ScheduleVersion},
     },
-    writable_file::WritableFile,
+    writable_file::LazyWriteConnection,
     write_request::WriteRequest,
     writer::{DatabaseWriter, WriterCounters},
 };
@@ -57,9 +60,9 @@ pub struct Store {
     clock: Arc<dyn Clock>,
     /// True if the file has not been opened for writing yet, because the disk prevented it.
     pub(crate) is_read_only: Arc<AtomicBool>,
-    readers: Arc<ReaderPool>,
+    readers: Arc<ReadConnectionPool>,
     counts: Arc<WriterCounters>,
-    saver: Arc<SaverShared>,
+    saver: Arc<SnapshotSaverState>,
     saving: SnapshotSaver,
     /// The row of this run of the server, once it is written.
     server_run: Arc<OnceLock<i64>>,
@@ -104,34 +107,40 @@ impl Store {
         retention: RetentionPolicy,
     ) -> Result<Store, StoreError> {
         let folder = path.with_file_name(BLOBS);
-        let connection = match schema::open_or_create(path, || move_blobs_aside(path, &folder)) {
-            // The disk may be full: stored data remain readable, and the writer opens the file once there is room.
-            Err(StoreError::Unusable { .. })
-                if schema::is_readable_without_wal(path)
-                    || schema::merge_wal(path).is_ok() && schema::is_readable_without_wal(path) =>
-            {
-                None
-            }
-            opened => Some(opened?),
-        };
+        let connection =
+            match schema::open_or_create(path, || rename_orphaned_blob_folder(path, &folder)) {
+                // The disk may be full: stored data remain readable, and the writer opens the file once there is room.
+                Err(StoreError::Unusable { .. })
+                    if schema::is_readable_without_wal(path)
+                        || schema::checkpoint_wal(path).is_ok()
+                            && schema::is_readable_without_wal(path) =>
+                {
+                    None
+                }
+                opened => Some(opened?),
+            };
         let is_read_only = Arc::new(AtomicBool::new(connection.is_none()));
         let counts = Arc::new(WriterCounters::default());
         let (writing_clock, writing_counts) = (Arc::clone(&clock), Arc::clone(&counts));
-        let file = WritableFile::new(path, connection, Arc::clone(&is_read_only));
-        let writer =
-            DatabaseWriter::open_and_record_start(file, writing_clock, retention, writing_counts)
-                .map_err(|error| StoreError::from_sqlite(path, &error))?;
-        let server_run = writer.life_row();
+        let file = LazyWriteConnection::new(path, connection, Arc::clone(&is_read_only));
+        let writer = DatabaseWriter::open_and_record_server_start(
+            file,
+            writing_clock,
+            retention,
+            writing_counts,
+        )
+        .map_err(|error| StoreError::from_sqlite(path, &error))?;
+        let server_run = writer.server_run_id();
         let (queue, requests): (_, Receiver<WriteRequest>) = sync_channel(QUEUE_MAX);
         let writing = thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || writer.run_until_closed(&requests))
+            .spawn(move || writer.write_until_queue_closed(&requests))
             .map_err(|error| StoreError::from_io(path, &error))?;
-        let readers = Arc::new(ReaderPool::new(path, Arc::clone(&is_read_only)));
-        let blobs = BlobFolder::open_folder(folder);
+        let readers = Arc::new(ReadConnectionPool::new(path, Arc::clone(&is_read_only)));
+        let blobs = BlobFolder::open_and_delete_unfinished(folder);
         // The saver has readers of its own, so that it does not wait for queries of long lists.
-        let own_readers = ReaderPool::new(path, Arc::clone(&is_read_only));
-        let saver = Arc::new(SaverShared::new(blobs, own_readers, &clock, queue.clone()));
+        let own_readers = ReadConnectionPool::new(path, Arc::clone(&is_read_only));
+        let saver = Arc::new(SnapshotSaverState::new(blobs, own_readers, &clock, queue.clone()));
         let saving = SnapshotSaver::start_threads(&saver)
             .map_err(|error| StoreError::from_io(path, &error))?;
         Ok(Store {
@@ -158,20 +167,20 @@ impl Store {
     /// # Errors
     /// Returns an error on timeout.
     pub fn flush_writes(&self) -> Result<(), StoreError> {
-        let is_saved = self.saving.flush_saves();
+        let is_saved = self.saving.wait_for_queued_saves();
         let (reply, done) = sync_channel(1);
         let sent = self
             .queue
             .as_ref()
             .is_some_and(|queue| queue.try_send(WriteRequest::Flush(reply)).is_ok());
-        if sent && self.wait_until_written(&done) && is_saved {
+        if sent && self.wait_for_writer_reply(&done) && is_saved {
             return Ok(());
         }
         Err(StoreError::NotWritten { path: self.path.clone() })
     }
 
     /// Waits for the writer's reply. The timeout is shorter while writes fail, as on a full disk.
-    fn wait_until_written(&self, done: &Receiver<()>) -> bool {
+    fn wait_for_writer_reply(&self, done: &Receiver<()>) -> bool {
         for step in 0..FLUSH_MAX.as_millis() / FLUSH_STEP.as_millis() {
             match done.recv_timeout(FLUSH_STEP) {
                 Ok(()) => return true,
@@ -188,7 +197,7 @@ impl Store {
 
     /// Stores a notification to a target, or its delivery.
     pub fn store_notification(&self, row: NotificationRow) {
-        self.send_to_writer(WriteRequest::Notification(row));
+        self.queue_write_request(WriteRequest::Notification(row));
     }
 
     /// Returns the last notifications of all targets, the latest last.
@@ -196,7 +205,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the read fails.
     pub fn list_notifications(&self) -> Result<Vec<NotificationRow>, ArchiveError> {
-        self.with_reader(|connection| {
+        self.with_read_connection(|connection| {
             let mut rows = connection.prepare_cached(notification::LIST)?;
             let read = rows
                 .query_map([], notification::parse_row)?
@@ -219,14 +228,14 @@ impl Store {
         }
     }
 
-    pub(crate) fn send_to_writer(&self, request: WriteRequest) {
+    pub(crate) fn queue_write_request(&self, request: WriteRequest) {
         let is_taken = self.queue.as_ref().is_some_and(|queue| queue.try_send(request).is_ok());
         if !is_taken {
             self.counts.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    pub(crate) fn with_reader<T>(
+    pub(crate) fn with_read_connection<T>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, ArchiveError> {
@@ -238,16 +247,16 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        self.saving.stop_threads();
-        self.saver.close_tables();
+        self.saving.stop_threads_after_jobs();
+        self.saver.close_database_connections();
         // Only the last connection to close the file merges the WAL and removes it.
-        self.readers.close_idle();
+        self.readers.close_idle_connections();
         self.counts.is_closing.store(true, Ordering::Relaxed);
         drop(self.queue.take());
         if let Some(writing) = self.writing.take() {
             // The writer may be waiting for a retry.
             writing.thread().unpark();
-            join_with_timeout(writing, "the thread that writes lineside.db");
+            join_thread_with_timeout(writing, "the thread that writes lineside.db");
         }
     }
 }
@@ -258,23 +267,23 @@ impl SnapshotStore for Store {
         key: &SnapshotKey,
         head: SnapshotMetadata,
         bytes: Bytes,
-        facts: Option<DatasetFacts>,
-        done: Done,
+        facts: Option<ScheduleVersionFacts>,
+        done: SaveCallback,
     ) {
-        let save = SaveRequest { key: key.clone(), head, bytes, facts, done };
-        self.saving.enqueue_save(save, &self.saver.counts);
+        let save = SnapshotSaveRequest { key: key.clone(), head, bytes, facts, done };
+        self.saving.queue_snapshot_save(save, &self.saver.counts);
     }
 
-    fn confirm_snapshot(&self, key: &SnapshotKey, at: UnixMillis, validators: CacheValidators) {
-        self.send_to_writer(WriteRequest::Confirmed { key: key.clone(), at, validators });
+    fn record_not_modified(&self, key: &SnapshotKey, at: UnixMillis, validators: CacheValidators) {
+        self.queue_write_request(WriteRequest::Confirmed { key: key.clone(), at, validators });
     }
 
-    fn find_head(&self, key: &SnapshotKey) -> Option<SnapshotMetadata> {
-        self.find_blob(key).map(|(head, _)| head)
+    fn find_snapshot_metadata(&self, key: &SnapshotKey) -> Option<SnapshotMetadata> {
+        self.find_snapshot_blob(key).map(|(head, _)| head)
     }
 
     fn read_snapshot(&self, key: &SnapshotKey) -> Option<(SnapshotMetadata, Bytes)> {
-        let (head, hash) = self.find_blob(key)?;
+        let (head, hash) = self.find_snapshot_blob(key)?;
         match self.saver.blobs.read_blob(&hash) {
             Ok(bytes) => Some((head, bytes)),
             Err(error) => {
@@ -283,18 +292,18 @@ impl SnapshotStore for Store {
                     "the snapshot of the feed cannot be read; the feed begins without it"
                 );
                 // The blob is deleted, so that a later save of the same bytes writes it again.
-                let _ = self.saver.blobs.remove_blob(&hash);
+                let _ = self.saver.blobs.delete_blob(&hash);
                 None
             }
         }
     }
 
-    fn forget_snapshot(&self, key: &SnapshotKey) {
-        self.send_to_writer(WriteRequest::Forgotten(key.clone()));
+    fn delete_snapshot(&self, key: &SnapshotKey) {
+        self.queue_write_request(WriteRequest::Forgotten(key.clone()));
     }
 
-    fn retain_feeds(&self, feeds: &[FeedId]) {
-        self.send_to_writer(WriteRequest::Feeds(feeds.to_vec()));
+    fn retain_snapshots_of_feeds(&self, feeds: &[FeedId]) {
+        self.queue_write_request(WriteRequest::Feeds(feeds.to_vec()));
     }
 }
 
@@ -303,14 +312,14 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the read fails.
-    pub fn list_versions(
+    pub fn list_schedule_versions(
         &self,
         feed: &FeedId,
         offset: usize,
         limit: usize,
     ) -> Result<Vec<ScheduleVersion>, ArchiveError> {
-        self.with_reader(|connection| {
-            versions::select_rows(connection, feed.as_str(), offset, limit)
+        self.with_read_connection(|connection| {
+            versions::select_versions_of_feed(connection, feed.as_str(), offset, limit)
         })
     }
 
@@ -318,12 +327,14 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the read fails.
-    pub fn find_version(
+    pub fn find_schedule_version(
         &self,
         feed: &FeedId,
         hash: &BlobHash,
     ) -> Result<Option<ScheduleVersion>, ArchiveError> {
-        self.with_reader(|connection| versions::find_row(connection, feed.as_str(), hash))
+        self.with_read_connection(|connection| {
+            versions::find_version_by_hash(connection, feed.as_str(), hash)
+        })
     }
 
     /// Returns the path of the bytes with this hash, if they are stored.
@@ -331,8 +342,9 @@ impl Store {
         self.saver.blobs.blob_path(hash)
     }
 
-    fn find_blob(&self, key: &SnapshotKey) -> Option<(SnapshotMetadata, BlobHash)> {
-        match self.readers.with_connection(|tables| snapshots::find_row(tables, key)) {
+    fn find_snapshot_blob(&self, key: &SnapshotKey) -> Option<(SnapshotMetadata, BlobHash)> {
+        match self.readers.with_connection(|tables| snapshots::find_metadata_and_blob(tables, key))
+        {
             Ok(found) => found,
             Err(error) => {
                 tracing::warn!(feed = %key.feed, %error, "the stored metadata of the snapshot cannot be read");
@@ -344,8 +356,8 @@ impl Store {
 
 /// Renames the folder of bodies that an earlier file referred to: a new file has no references to them, so they would
 /// be deleted. They remain available if the earlier file is restored.
-fn move_blobs_aside(path: &Path, folder: &Path) -> Result<(), StoreError> {
-    let moved_folder = BlobFolder::move_folder_aside(folder)
+fn rename_orphaned_blob_folder(path: &Path, folder: &Path) -> Result<(), StoreError> {
+    let moved_folder = BlobFolder::rename_folder_if_not_empty(folder)
         .map_err(|error| StoreError::from_io(folder, &error))?;
     if let Some(moved_folder) = moved_folder {
         tracing::warn!(
@@ -361,15 +373,21 @@ fn move_blobs_aside(path: &Path, folder: &Path) -> Result<(), StoreError> {
 
 impl PollArchive for Store {
     fn record_poll(&self, feed: &FeedId, poll: PollRecord) {
-        self.send_to_writer(WriteRequest::Poll { feed: feed.clone(), poll });
+        self.queue_write_request(WriteRequest::Poll { feed: feed.clone(), poll });
     }
 
-    fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: ServedContent) {
-        self.send_to_writer(WriteRequest::Pause { feed: feed.clone(), at, serving });
+    fn record_polling_pause(&self, feed: &FeedId, at: UnixMillis, serving: ServedContentFreshness) {
+        self.queue_write_request(WriteRequest::Pause { feed: feed.clone(), at, serving });
     }
 
-    fn begin_state(&self, feed: &FeedId, state: FeedState, reason: &str, since: UnixMillis) {
-        self.send_to_writer(WriteRequest::State {
+    fn record_feed_state_change(
+        &self,
+        feed: &FeedId,
+        state: FeedState,
+        reason: &str,
+        since: UnixMillis,
+    ) {
+        self.queue_write_request(WriteRequest::State {
             feed: feed.clone(),
             state,
             reason: reason.to_owned(),
@@ -377,19 +395,19 @@ impl PollArchive for Store {
         });
     }
 
-    fn list_bins(
+    fn list_poll_bins(
         &self,
         feed: &FeedId,
         span: ArchiveSpan,
         from: UnixMillis,
     ) -> Result<Vec<PollBin>, ArchiveError> {
-        self.with_reader(|connection| {
+        self.with_read_connection(|connection| {
             let mut bins = connection.prepare_cached(
                 "WITH mine AS (SELECT * FROM bin WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND width = ?2) \
                  SELECT start, polls, failed, stale, unserved, bytes, took, last_failed, last_serving FROM mine \
                  WHERE start >= COALESCE((SELECT MAX(start) FROM mine WHERE start < ?3), ?3) ORDER BY start",
             )?;
-            bins.query_map(params![feed.as_str(), span.bin_seconds(), from.0], parse_bin)?.collect()
+            bins.query_map(params![feed.as_str(), span.bin_seconds(), from.0], parse_bin_row)?.collect()
         })
     }
 
@@ -401,31 +419,31 @@ impl PollArchive for Store {
              ORDER BY at DESC, id DESC LIMIT ?3 OFFSET ?4"
         );
         let (limit, offset) = (saturate_to_i64(query.limit), saturate_to_i64(query.offset));
-        self.with_reader(|connection| {
+        self.with_read_connection(|connection| {
             let mut polls = connection.prepare_cached(&sql)?;
             polls
-                .query_map(params![feed.as_str(), query.from.0, limit, offset], parse_poll)?
+                .query_map(params![feed.as_str(), query.from.0, limit, offset], parse_poll_row)?
                 .collect()
         })
     }
 
-    fn list_incidents(
+    fn list_feed_state_periods(
         &self,
         feed: &FeedId,
         from: UnixMillis,
         limit: usize,
     ) -> Result<Vec<FeedStatePeriod>, ArchiveError> {
-        self.with_reader(|connection| {
+        self.with_read_connection(|connection| {
             let mut incidents = connection.prepare_cached(
                 "SELECT state, reason, began, ended FROM incident \
                  WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND (ended IS NULL OR ended >= ?2) \
                  ORDER BY id DESC LIMIT ?3",
             )?;
-            incidents.query_map(params![feed.as_str(), from.0, saturate_to_i64(limit)], parse_incident)?.collect()
+            incidents.query_map(params![feed.as_str(), from.0, saturate_to_i64(limit)], parse_incident_row)?.collect()
         })
     }
 
-    fn list_troubles(
+    fn list_failure_periods(
         &self,
         from: UnixMillis,
         limit: usize,
@@ -433,12 +451,12 @@ impl PollArchive for Store {
         // The states that are no trouble, as in `FeedState::is_trouble`.
         let [ok, paused, unknown] =
             [FeedState::Ok, FeedState::Paused, FeedState::Unknown].map(FeedState::as_str);
-        self.with_reader(|connection| {
+        self.with_read_connection(|connection| {
             let mut troubles = connection.prepare_cached(
                 "SELECT state, reason, began, ended, name FROM incident JOIN feed ON feed.id = incident.feed \
                  WHERE (ended IS NULL OR ended >= ?1) AND state NOT IN (?3, ?4, ?5) ORDER BY incident.id DESC LIMIT ?2",
             )?;
-            let read = |row: &Row<'_>| Ok((row.get::<_, String>(4)?, parse_incident(row)?));
+            let read = |row: &Row<'_>| Ok((row.get::<_, String>(4)?, parse_incident_row(row)?));
             let rows = troubles.query_map(params![from.0, saturate_to_i64(limit), ok, paused, unknown], read)?;
             let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
             let named = rows.into_iter().filter_map(|(name, it)| Some((FeedId::new(&name).ok()?, it)));
@@ -448,7 +466,7 @@ impl PollArchive for Store {
 
     fn list_server_runs(&self, from: UnixMillis) -> Result<Vec<ServerRun>, ArchiveError> {
         let now = self.clock.wall_time();
-        self.with_reader(|connection| {
+        self.with_read_connection(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT began, CASE id WHEN ?1 THEN MAX(seen, ?2) ELSE seen END AS known FROM life \
                  WHERE known >= ?3 ORDER BY id",
@@ -463,7 +481,7 @@ impl PollArchive for Store {
     }
 }
 
-fn parse_bin(row: &Row<'_>) -> rusqlite::Result<PollBin> {
+fn parse_bin_row(row: &Row<'_>) -> rusqlite::Result<PollBin> {
     Ok(PollBin {
         start: UnixMillis(row.get(0)?),
         polls: row.get(1)?,
@@ -472,30 +490,31 @@ fn parse_bin(row: &Row<'_>) -> rusqlite::Result<PollBin> {
         nothing: row.get(4)?,
         bytes: row.get::<_, i64>(5)?.unsigned_abs(),
         took: duration_from_millis(row.get(6)?),
-        last: LastPoll::from_number(row.get(7)?).unwrap_or(LastPoll::Answered),
-        last_serving: parse_serving(row.get(8)?),
+        last: LastPollOutcome::outcome_from_stored_number(row.get(7)?)
+            .unwrap_or(LastPollOutcome::Answered),
+        last_serving: parse_served_content(row.get(8)?),
     })
 }
 
-fn parse_poll(row: &Row<'_>) -> rusqlite::Result<PollRecord> {
+fn parse_poll_row(row: &Row<'_>) -> rusqlite::Result<PollRecord> {
     Ok(PollRecord {
         at: UnixMillis(row.get(0)?),
         took: duration_from_millis(row.get(1)?),
         bytes: row.get::<_, i64>(2)?.unsigned_abs(),
         outcome: row.get::<_, String>(3)?.into(),
-        serving: parse_serving(row.get(4)?),
-        failure: parse_failure(row)?,
+        serving: parse_served_content(row.get(4)?),
+        failure: parse_failure_columns(row)?,
     })
 }
 
-fn parse_failure(row: &Row<'_>) -> rusqlite::Result<Option<PollFailure>> {
+fn parse_failure_columns(row: &Row<'_>) -> rusqlite::Result<Option<PollFailure>> {
     let Some(text) = row.get(5)? else { return Ok(None) };
     let phase: Option<String> = row.get(6)?;
     let phase = phase.and_then(|phase| FetchPhase::parse(&phase));
     Ok(Some(PollFailure { message: text, phase, status: row.get(7)?, head: row.get(8)? }))
 }
 
-fn parse_incident(row: &Row<'_>) -> rusqlite::Result<FeedStatePeriod> {
+fn parse_incident_row(row: &Row<'_>) -> rusqlite::Result<FeedStatePeriod> {
     let state: String = row.get(0)?;
     Ok(FeedStatePeriod {
         state: FeedState::parse(&state).unwrap_or_default(),
@@ -506,8 +525,8 @@ fn parse_incident(row: &Row<'_>) -> rusqlite::Result<FeedStatePeriod> {
 }
 
 /// Converts a stored number. Only the store writes it, so any other value becomes `Nothing`.
-fn parse_serving(number: i64) -> ServedContent {
-    ServedContent::from_number(number).unwrap_or(ServedContent::Nothing)
+fn parse_served_content(number: i64) -> ServedContentFreshness {
+    ServedContentFreshness::from_stored_number(number).unwrap_or(ServedContentFreshness::Nothing)
 }
 
 fn duration_from_millis(millis: i64) -> Duration {

@@ -8,7 +8,7 @@ use crate::limits::DELAYS_MAX;
 
 /// The counts of a quarter of an hour, summed over its samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DelayRow {
+pub struct DelayCountRow {
     /// The feed, or the schedule that represents several feeds.
     pub feed: FeedId,
     /// The line by `route_id`; `None` for all lines together.
@@ -27,7 +27,7 @@ pub struct DelayRow {
 pub(crate) fn upsert_row(
     transaction: &Transaction<'_>,
     feed: i64,
-    row: &DelayRow,
+    row: &DelayCountRow,
 ) -> rusqlite::Result<()> {
     let line = row.line.as_deref().unwrap_or_default();
     transaction
@@ -40,10 +40,10 @@ pub(crate) fn upsert_row(
     Ok(())
 }
 
-pub(crate) fn select_rows(
+pub(crate) fn select_delay_rows_since(
     connection: &Connection,
     from: UnixMillis,
-) -> rusqlite::Result<Vec<DelayRow>> {
+) -> rusqlite::Result<Vec<DelayCountRow>> {
     let mut rows = connection.prepare_cached(
         "SELECT name, line, start, trips, late, cancelled FROM delay JOIN feed ON feed.id = delay.feed \
          WHERE start >= ?1 ORDER BY start LIMIT ?2",
@@ -53,11 +53,11 @@ pub(crate) fn select_rows(
 }
 
 /// Parses a row; `None` if the name of its feed is no longer valid.
-fn parse_row(row: &Row<'_>) -> rusqlite::Result<Option<DelayRow>> {
+fn parse_row(row: &Row<'_>) -> rusqlite::Result<Option<DelayCountRow>> {
     let name: String = row.get(0)?;
     let Ok(feed) = FeedId::new(&name) else { return Ok(None) };
     let line: String = row.get(1)?;
-    Ok(Some(DelayRow {
+    Ok(Some(DelayCountRow {
         feed,
         line: Some(line).filter(|line| !line.is_empty()),
         start: UnixMillis(row.get(2)?),

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension as _, Transaction, params};
 
 /// Records a start of the server, and ends incidents that the last run left open, because the state of a feed is
 /// unknown without polls.
-pub(crate) fn insert_life(
+pub(crate) fn insert_server_run(
     transaction: &Transaction<'_>,
     started_at: UnixMillis,
 ) -> rusqlite::Result<i64> {
@@ -19,7 +19,7 @@ pub(crate) fn insert_life(
 }
 
 /// Records that the server still runs.
-pub(crate) fn touch_life(
+pub(crate) fn update_server_last_seen(
     transaction: &Transaction<'_>,
     server_run: i64,
     now: UnixMillis,

@@ -61,7 +61,10 @@ pub(crate) fn upsert_row(
 }
 
 /// Deletes excess reports, the oldest of each feed and subject. Reports on refused data are counted separately.
-pub(crate) fn trim_rows(transaction: &Transaction<'_>, max: usize) -> rusqlite::Result<()> {
+pub(crate) fn delete_excess_reports(
+    transaction: &Transaction<'_>,
+    max: usize,
+) -> rusqlite::Result<()> {
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     transaction
         .prepare_cached(
@@ -74,7 +77,10 @@ pub(crate) fn trim_rows(transaction: &Transaction<'_>, max: usize) -> rusqlite::
 }
 
 /// Deletes all reports on a feed.
-pub(crate) fn delete_feed(transaction: &Transaction<'_>, feed: i64) -> rusqlite::Result<()> {
+pub(crate) fn delete_reports_of_feed(
+    transaction: &Transaction<'_>,
+    feed: i64,
+) -> rusqlite::Result<()> {
     transaction.prepare_cached("DELETE FROM report WHERE feed = ?1")?.execute([feed])?;
     Ok(())
 }
@@ -83,7 +89,7 @@ const COLUMNS: &str = "SELECT name, subject, version, at, refused, brief, body F
      WHERE name = ?1 AND subject = ?2";
 
 /// Returns the reports on a feed, the latest first.
-pub(crate) fn select_rows(
+pub(crate) fn select_reports(
     connection: &Connection,
     feed: &str,
     subject: &str,
@@ -97,7 +103,7 @@ pub(crate) fn select_rows(
 }
 
 /// Returns the summaries of a feed's reports, the latest first.
-pub(crate) fn select_summaries(
+pub(crate) fn select_report_summaries(
     connection: &Connection,
     feed: &str,
     subject: &str,
@@ -114,7 +120,7 @@ pub(crate) fn select_summaries(
     found.collect()
 }
 
-pub(crate) fn find_row(
+pub(crate) fn find_report_on_version(
     connection: &Connection,
     feed: &str,
     subject: &str,
@@ -126,7 +132,7 @@ pub(crate) fn find_row(
 }
 
 /// Returns the reports on one version whose subjects begin with `subjects`, ordered by subject.
-pub(crate) fn select_version_rows(
+pub(crate) fn select_reports_on_version(
     connection: &Connection,
     feed: &str,
     subjects: &str,

@@ -26,7 +26,7 @@ pub struct RetentionPolicy {
 }
 
 /// A kind of rows that expire.
-struct RetentionRule {
+struct TableRetentionRule {
     /// Selects the time of the newest row beyond the limit.
     beyond: &'static str,
     max: i64,
@@ -34,30 +34,30 @@ struct RetentionRule {
     delete: &'static str,
 }
 
-const GOOD_POLLS: RetentionRule = RetentionRule {
+const GOOD_POLLS: TableRetentionRule = TableRetentionRule {
     beyond: "SELECT at FROM poll WHERE words IS NULL ORDER BY at DESC LIMIT 1 OFFSET ?1",
     max: POLLS_MAX,
     delete: "DELETE FROM poll WHERE id IN \
              (SELECT id FROM poll WHERE words IS NULL AND at < ?1 ORDER BY at LIMIT ?2)",
 };
-const FAILED_POLLS: RetentionRule = RetentionRule {
+const FAILED_POLLS: TableRetentionRule = TableRetentionRule {
     beyond: "SELECT at FROM poll WHERE words IS NOT NULL ORDER BY at DESC LIMIT 1 OFFSET ?1",
     max: FAILED_MAX,
     delete: "DELETE FROM poll WHERE id IN \
              (SELECT id FROM poll WHERE words IS NOT NULL AND at < ?1 ORDER BY at LIMIT ?2)",
 };
-const INCIDENTS: RetentionRule = RetentionRule {
+const INCIDENTS: TableRetentionRule = TableRetentionRule {
     beyond: "SELECT ended FROM incident WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 1 OFFSET ?1",
     max: INCIDENTS_MAX,
     delete: "DELETE FROM incident WHERE id IN \
              (SELECT id FROM incident WHERE ended IS NOT NULL AND ended < ?1 ORDER BY ended LIMIT ?2)",
 };
-const DELAYS: RetentionRule = RetentionRule {
+const DELAYS: TableRetentionRule = TableRetentionRule {
     beyond: "SELECT start FROM delay ORDER BY start DESC LIMIT 1 OFFSET ?1",
     max: DELAYS_MAX,
     delete: "DELETE FROM delay WHERE id IN (SELECT id FROM delay WHERE start < ?1 ORDER BY start LIMIT ?2)",
 };
-const SERVER_RUNS: RetentionRule = RetentionRule {
+const SERVER_RUNS: TableRetentionRule = TableRetentionRule {
     beyond: "SELECT seen FROM life ORDER BY seen DESC LIMIT 1 OFFSET ?1",
     max: SERVER_RUNS_MAX,
     delete: "DELETE FROM life WHERE id IN (SELECT id FROM life WHERE seen < ?1 ORDER BY seen LIMIT ?2)",
@@ -65,17 +65,17 @@ const SERVER_RUNS: RetentionRule = RetentionRule {
 
 /// Deletes rows that have expired at `now`; snapshots only if the configured feeds are known. Returns true if no
 /// expired rows are left.
-pub(crate) fn purge_expired(
+pub(crate) fn delete_expired_rows(
     connection: &mut Connection,
     now: UnixMillis,
     retention: &RetentionPolicy,
     configured: Option<&[FeedId]>,
 ) -> rusqlite::Result<bool> {
     let transaction = connection.transaction()?;
-    versions::trim_rows(&transaction, retention, now)?;
-    reports::trim_rows(&transaction, retention.reports)?;
+    versions::delete_excess_versions(&transaction, retention, now)?;
+    reports::delete_excess_reports(&transaction, retention.reports)?;
     if let Some(feeds) = configured {
-        snapshots::retain_feeds(&transaction, feeds, now)?;
+        snapshots::delete_rows_of_removed_feeds(&transaction, feeds, now)?;
     }
     let duration = retention.availability;
     let mut is_all = true;
@@ -88,9 +88,9 @@ pub(crate) fn purge_expired(
         (DELAYS, SINGLE_POLL_RETENTION),
     ];
     for (kind, age) in kinds {
-        is_all &= purge_rows(&transaction, &kind, now - age)?;
+        is_all &= delete_expired_rows_by_rule(&transaction, &kind, now - age)?;
     }
-    purge_bins(&transaction, now, duration)?;
+    delete_expired_bins(&transaction, now, duration)?;
     // They are few: one for each feed, target and kind.
     transaction
         .execute("DELETE FROM notification WHERE at < ?1", [(now - NOTIFICATION_RETENTION).0])?;
@@ -98,9 +98,9 @@ pub(crate) fn purge_expired(
     Ok(is_all)
 }
 
-fn purge_rows(
+fn delete_expired_rows_by_rule(
     connection: &Connection,
-    kind: &RetentionRule,
+    kind: &TableRetentionRule,
     old: UnixMillis,
 ) -> rusqlite::Result<bool> {
     let beyond: Option<i64> = connection
@@ -114,7 +114,7 @@ fn purge_rows(
 }
 
 /// Deletes expired bins, except the newest one of each feed, which is valid until the next poll.
-fn purge_bins(
+fn delete_expired_bins(
     connection: &Connection,
     now: UnixMillis,
     duration: Duration,
@@ -152,8 +152,8 @@ mod tests {
             let insert = "INSERT INTO life (began, seen) VALUES (?1, ?1)";
             connection.execute(insert, [at]).unwrap();
         }
-        let few = RetentionRule { max: 3, ..SERVER_RUNS };
-        assert!(purge_rows(&connection, &few, UnixMillis(0)).unwrap());
+        let few = TableRetentionRule { max: 3, ..SERVER_RUNS };
+        assert!(delete_expired_rows_by_rule(&connection, &few, UnixMillis(0)).unwrap());
         let left: Vec<i64> = connection
             .prepare("SELECT seen FROM life ORDER BY seen")
             .unwrap()

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use lineside_model::{CacheValidators, DatasetFacts, FeedId, SnapshotKey, SnapshotMetadata};
+use lineside_model::{
+    CacheValidators, FeedId, ScheduleVersionFacts, SnapshotKey, SnapshotMetadata,
+};
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
@@ -17,7 +19,7 @@ pub(crate) struct SnapshotRow {
     pub(crate) blob: BlobHash,
     pub(crate) size: u64,
     /// Facts about the schedule, if it is a version of one.
-    pub(crate) facts: Option<DatasetFacts>,
+    pub(crate) facts: Option<ScheduleVersionFacts>,
 }
 
 /// Inserts or replaces a row. Returns the previous blob if it differs.
@@ -54,7 +56,7 @@ pub(crate) fn upsert_row(
             head.confirmed_at.0,
         ])?;
     if let Some(facts) = &row.facts {
-        versions::upsert_row(transaction, feed, row, facts)?;
+        versions::upsert_current_version(transaction, feed, row, facts)?;
     }
     Ok(previous_blob
         .and_then(|bytes| BlobHash::from_digest(&bytes))
@@ -62,7 +64,7 @@ pub(crate) fn upsert_row(
 }
 
 /// Records that the source has confirmed the bytes.
-pub(crate) fn confirm_row(
+pub(crate) fn record_not_modified(
     transaction: &Transaction<'_>,
     feed: i64,
     key: &SnapshotKey,
@@ -81,11 +83,11 @@ pub(crate) fn confirm_row(
             validators.etag,
             validators.last_modified
         ])?;
-    if key.file.is_empty() { versions::confirm_row(transaction, feed, at) } else { Ok(()) }
+    if key.file.is_empty() { versions::update_last_seen(transaction, feed, at) } else { Ok(()) }
 }
 
 /// Deletes the snapshot of a file.
-pub(crate) fn delete_row(
+pub(crate) fn delete_snapshot_row(
     transaction: &Transaction<'_>,
     feed: i64,
     file: &str,
@@ -98,7 +100,7 @@ pub(crate) fn delete_row(
 
 /// Deletes snapshots and reports of feeds that are no longer configured, once they have not been confirmed for
 /// [`UNUSED`].
-pub(crate) fn retain_feeds(
+pub(crate) fn delete_rows_of_removed_feeds(
     transaction: &Transaction<'_>,
     feeds: &[FeedId],
     now: UnixMillis,
@@ -115,13 +117,13 @@ pub(crate) fn retain_feeds(
     let known: HashSet<&str> = feeds.iter().map(FeedId::as_str).collect();
     for (number, _) in old.iter().filter(|(_, name)| !known.contains(name.as_str())) {
         transaction.prepare_cached("DELETE FROM snapshot WHERE feed = ?1")?.execute([number])?;
-        versions::delete_feed(transaction, *number)?;
-        reports::delete_feed(transaction, *number)?;
+        versions::delete_versions_of_feed(transaction, *number)?;
+        reports::delete_reports_of_feed(transaction, *number)?;
     }
     Ok(())
 }
 
-pub(crate) fn find_row(
+pub(crate) fn find_metadata_and_blob(
     connection: &Connection,
     key: &SnapshotKey,
 ) -> rusqlite::Result<Option<(SnapshotMetadata, BlobHash)>> {
@@ -130,13 +132,15 @@ pub(crate) fn find_row(
             "SELECT blob, hash, source, format, content_type, file_name, fetched, modified, etag, last_modified, \
              confirmed FROM snapshot WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND file = ?2",
         )?
-        .query_row(params![key.feed.as_str(), key.file.as_str()], parse_head)
+        .query_row(params![key.feed.as_str(), key.file.as_str()], parse_metadata_and_blob)
         .optional()?;
     Ok(found.flatten())
 }
 
 /// Parses a row; `None` if it has values that the store never writes.
-fn parse_head(row: &Row<'_>) -> rusqlite::Result<Option<(SnapshotMetadata, BlobHash)>> {
+fn parse_metadata_and_blob(
+    row: &Row<'_>,
+) -> rusqlite::Result<Option<(SnapshotMetadata, BlobHash)>> {
     let blob: Vec<u8> = row.get(0)?;
     let format: String = row.get(3)?;
     let Some((blob, format)) =
@@ -159,7 +163,10 @@ fn parse_head(row: &Row<'_>) -> rusqlite::Result<Option<(SnapshotMetadata, BlobH
 }
 
 /// Returns true if a blob is referenced.
-pub(crate) fn is_referenced(connection: &Connection, hash: &BlobHash) -> rusqlite::Result<bool> {
+pub(crate) fn is_blob_referenced(
+    connection: &Connection,
+    hash: &BlobHash,
+) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM snapshot WHERE blob = ?1) OR EXISTS (SELECT 1 FROM version WHERE blob = ?1)",

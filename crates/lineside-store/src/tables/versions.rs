@@ -1,6 +1,6 @@
 //! Versions of schedules in the tables, with the period in which the source delivered each.
 
-use lineside_model::DatasetFacts;
+use lineside_model::ScheduleVersionFacts;
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
@@ -21,7 +21,7 @@ pub struct ScheduleVersion {
     /// True if it is the served version.
     pub is_current: bool,
     /// Facts about the schedule.
-    pub facts: DatasetFacts,
+    pub facts: ScheduleVersionFacts,
 }
 
 const COLUMNS: &str = "blob, size, first_seen, last_seen, \
@@ -29,11 +29,11 @@ const COLUMNS: &str = "blob, size, first_seen, last_seen, \
     label, valid_from, valid_until, routes, stops, trips, service_start, service_end";
 
 /// Inserts the feed's current version, or updates it if it has been there before.
-pub(crate) fn upsert_row(
+pub(crate) fn upsert_current_version(
     transaction: &Transaction<'_>,
     feed: i64,
     row: &SnapshotRow,
-    facts: &DatasetFacts,
+    facts: &ScheduleVersionFacts,
 ) -> rusqlite::Result<()> {
     let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     transaction
@@ -62,7 +62,7 @@ pub(crate) fn upsert_row(
 }
 
 /// Records that the source has confirmed the served version.
-pub(crate) fn confirm_row(
+pub(crate) fn update_last_seen(
     transaction: &Transaction<'_>,
     feed: i64,
     at: UnixMillis,
@@ -77,7 +77,7 @@ pub(crate) fn confirm_row(
 }
 
 /// Deletes versions that are too old or too many, but not the served one.
-pub(crate) fn trim_rows(
+pub(crate) fn delete_excess_versions(
     transaction: &Transaction<'_>,
     retention: &RetentionPolicy,
     now: UnixMillis,
@@ -97,13 +97,16 @@ pub(crate) fn trim_rows(
 }
 
 /// Deletes all versions of a feed.
-pub(crate) fn delete_feed(transaction: &Transaction<'_>, feed: i64) -> rusqlite::Result<()> {
+pub(crate) fn delete_versions_of_feed(
+    transaction: &Transaction<'_>,
+    feed: i64,
+) -> rusqlite::Result<()> {
     transaction.prepare_cached("DELETE FROM version WHERE feed = ?1")?.execute([feed])?;
     Ok(())
 }
 
 /// Returns the versions of a feed: the served one first, then by last seen.
-pub(crate) fn select_rows(
+pub(crate) fn select_versions_of_feed(
     connection: &Connection,
     feed: &str,
     offset: usize,
@@ -119,7 +122,7 @@ pub(crate) fn select_rows(
     found.filter_map(Result::transpose).collect()
 }
 
-pub(crate) fn find_row(
+pub(crate) fn find_version_by_hash(
     connection: &Connection,
     feed: &str,
     hash: &BlobHash,
@@ -142,7 +145,7 @@ fn parse_row(row: &Row<'_>) -> rusqlite::Result<Option<ScheduleVersion>> {
         first_seen: UnixMillis(row.get(2)?),
         last_seen: UnixMillis(row.get(3)?),
         is_current: row.get(4)?,
-        facts: DatasetFacts {
+        facts: ScheduleVersionFacts {
             publisher_version: row.get(5)?,
             valid_from: row.get(6)?,
             valid_until: row.get(7)?,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use lineside_model::{Secret, SnapshotStore as _};
-use lineside_store::{OverrideEdit, StoreError};
+use lineside_store::{FeedOverrideEdit, StoreError};
 
 use super::{
     snapshots::{blobs, key, save},
@@ -15,9 +15,9 @@ use super::{
 };
 
 /// Returns a change of the feed's override.
-fn edit(before: Option<&str>, after: Option<&str>) -> OverrideEdit {
+fn edit(before: Option<&str>, after: Option<&str>) -> FeedOverrideEdit {
     let secret = |text: Option<&str>| text.map(Secret::new);
-    OverrideEdit {
+    FeedOverrideEdit {
         feed: feed("city"),
         at: EIGHT,
         who: "an admin".to_owned(),
@@ -91,7 +91,7 @@ fn a_new_database_does_not_adopt_earlier_blobs() {
     let before = tempfile::tempdir().unwrap();
     move_file(fixture.folder.path(), before.path());
     let store = fixture.open();
-    assert_eq!(store.find_head(&key("city")), None);
+    assert_eq!(store.find_snapshot_metadata(&key("city")), None);
     // The save runs in the thread that also sweeps at the start, so the sweep is over.
     assert!(save(&store, "city", "two"));
     drop(store);
@@ -143,26 +143,26 @@ fn a_full_disk_after_a_clean_stop_still_allows_reading() {
     let store = fixture.open();
     assert!(save(&store, "city", "the last good bytes"));
     store.record_poll(&feed("city"), poll(EIGHT, false));
-    let number = store.commit_edit(&edit(None, Some("paused = true"))).unwrap();
+    let number = store.save_override_edit(&edit(None, Some("paused = true"))).unwrap();
     drop(store);
     let in_the_way = prevent_wal(&fixture);
     let store = fixture.open();
     assert!(store.metrics().is_failing);
     assert_eq!(&*store.read_snapshot(&key("city")).unwrap().1, b"the last good bytes");
     assert_eq!(n_polls(&store), 1);
-    assert_eq!(store.list_overrides().unwrap().len(), 1);
-    store.commit_edit(&edit(Some("paused = true"), None)).unwrap_err();
-    assert_eq!(store.list_overrides().unwrap().len(), 1);
+    assert_eq!(store.list_feed_overrides().unwrap().len(), 1);
+    store.save_override_edit(&edit(Some("paused = true"), None)).unwrap_err();
+    assert_eq!(store.list_feed_overrides().unwrap().len(), 1);
     store.record_poll(&feed("city"), poll(EIGHT + Duration::from_secs(1), false));
     wait_until("a retry", || store.metrics().failures > 1);
     // Once there is room, new writes are readable.
     fs::remove_file(&in_the_way).unwrap();
-    let later = store.commit_edit(&edit(Some("paused = true"), None)).unwrap();
+    let later = store.save_override_edit(&edit(Some("paused = true"), None)).unwrap();
     assert!(later > number);
-    assert!(store.list_overrides().unwrap().is_empty());
+    assert!(store.list_feed_overrides().unwrap().is_empty());
     wait_until("the writes", || !store.metrics().is_failing && n_polls(&store) == 2);
     drop(store);
-    assert!(fixture.open().list_overrides().unwrap().is_empty());
+    assert!(fixture.open().list_feed_overrides().unwrap().is_empty());
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_full_disk_after_a_crash_still_allows_reading_the_wal() {
     let fixture = StoreFixture::new();
     drop(fixture.open());
     let store = fixture.open();
-    store.commit_edit(&edit(None, Some("paused = true"))).unwrap();
+    store.save_override_edit(&edit(None, Some("paused = true"))).unwrap();
     // Copies the files as a killed process leaves them, without the WAL index.
     let [copy, locked] = [StoreFixture::new(), StoreFixture::new()];
     for to in [&copy, &locked] {
@@ -185,10 +185,10 @@ fn a_full_disk_after_a_crash_still_allows_reading_the_wal() {
     let in_the_way = prevent_wal(&copy);
     let opened = copy.open();
     assert!(opened.metrics().is_failing);
-    assert_eq!(opened.list_overrides().unwrap().len(), 1);
+    assert_eq!(opened.list_feed_overrides().unwrap().len(), 1);
     fs::remove_file(in_the_way).unwrap();
-    opened.commit_edit(&edit(Some("paused = true"), None)).unwrap();
-    assert!(opened.list_overrides().unwrap().is_empty());
+    opened.save_override_edit(&edit(Some("paused = true"), None)).unwrap();
+    assert!(opened.list_feed_overrides().unwrap().is_empty());
 }
 
 #[test]

@@ -14,7 +14,8 @@ mod versions;
 use std::{path::PathBuf, sync::Arc, thread, time::Duration};
 
 use lineside_model::{
-    FeedId, FetchPhase, PollArchive as _, PollFailure, PollQuery, PollRecord, ServedContent,
+    FeedId, FetchPhase, PollArchive as _, PollFailure, PollQuery, PollRecord,
+    ServedContentFreshness,
 };
 use lineside_store::{RetentionPolicy, Store};
 use lineside_sync::{SimulatedClock, UnixMillis};
@@ -68,7 +69,7 @@ fn poll(at: UnixMillis, failed: bool) -> PollRecord {
             status: Some(500),
             head: Some("<h1>Oops</h1>".to_owned()),
         }),
-        serving: if failed { ServedContent::Stale } else { ServedContent::Fresh },
+        serving: if failed { ServedContentFreshness::Stale } else { ServedContentFreshness::Fresh },
     }
 }
 

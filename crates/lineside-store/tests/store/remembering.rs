@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use lineside_model::{
-    ArchiveSpan, FeedAvailability, FeedState, LastPoll, MemoryArchive, PollArchive, PollQuery,
+    ArchiveSpan, FeedAvailabilityTimelines, FeedState, LastPollOutcome, MemoryArchive, PollArchive,
+    PollQuery,
 };
 
 use lineside_store::NotificationRow;
@@ -12,14 +13,29 @@ use super::*;
 
 /// Records two hours of polls by the minute, every tenth of them failed, and the states.
 fn tell(archive: &dyn PollArchive) {
-    archive.begin_state(&feed("city"), FeedState::Unknown, "has not been polled yet", EIGHT);
+    archive.record_feed_state_change(
+        &feed("city"),
+        FeedState::Unknown,
+        "has not been polled yet",
+        EIGHT,
+    );
     for minute in 0..120 {
         let at = EIGHT + Duration::from_secs(minute * 60);
         let failed = minute % 10 == 9;
         archive.record_poll(&feed("city"), poll(at, failed));
         match minute % 10 {
-            0 => archive.begin_state(&feed("city"), FeedState::Ok, "responds with fresh data", at),
-            9 => archive.begin_state(&feed("city"), FeedState::Stale, "http_500: no", at),
+            0 => archive.record_feed_state_change(
+                &feed("city"),
+                FeedState::Ok,
+                "responds with fresh data",
+                at,
+            ),
+            9 => archive.record_feed_state_change(
+                &feed("city"),
+                FeedState::Stale,
+                "http_500: no",
+                at,
+            ),
             _ => {}
         }
     }
@@ -31,16 +47,16 @@ fn a_pause_is_recorded_after_earlier_polls() {
     let store = fixture.open();
     let city = feed("city");
     store.record_poll(&city, poll(EIGHT, true));
-    store.record_pause(&city, EIGHT, ServedContent::Fresh);
+    store.record_polling_pause(&city, EIGHT, ServedContentFreshness::Fresh);
     let later = EIGHT + Duration::from_secs(3_600);
-    store.record_pause(&city, later, ServedContent::Nothing);
+    store.record_polling_pause(&city, later, ServedContentFreshness::Nothing);
     store.flush_writes().unwrap();
     drop(store);
-    let bins = fixture.open().list_bins(&city, ArchiveSpan::Day, EIGHT).unwrap();
+    let bins = fixture.open().list_poll_bins(&city, ArchiveSpan::Day, EIGHT).unwrap();
     let known = bins.iter().map(|bin| (bin.polls, bin.failed, bin.last, bin.last_serving));
     let expect = [
-        (1, 1, LastPoll::Paused, ServedContent::Fresh),
-        (0, 0, LastPoll::Paused, ServedContent::Nothing),
+        (1, 1, LastPollOutcome::Paused, ServedContentFreshness::Fresh),
+        (0, 0, LastPollOutcome::Paused, ServedContentFreshness::Nothing),
     ];
     assert_eq!(known.collect::<Vec<_>>(), expect);
 }
@@ -53,11 +69,11 @@ fn the_store_and_the_memory_archive_agree() {
     tell(&store);
     tell(&memory);
     store.flush_writes().unwrap();
-    fixture.clock.advance(Duration::from_secs(2 * 3600));
+    fixture.clock.advance_time(Duration::from_secs(2 * 3600));
     let now = EIGHT + Duration::from_secs(2 * 3600);
     for span in ArchiveSpan::ALL {
         let of = |archive: &dyn PollArchive| {
-            FeedAvailability::read_from_archive(archive, &feed("city"), span, now).unwrap()
+            FeedAvailabilityTimelines::read_from_archive(archive, &feed("city"), span, now).unwrap()
         };
         let (from_store, from_memory) = (of(&store), of(&memory));
         assert_eq!(from_store.source, from_memory.source);
@@ -66,7 +82,7 @@ fn the_store_and_the_memory_archive_agree() {
         assert!(from_store.source.iter().any(|stretch| stretch.failed > 0));
         let later = now.0 - 30 * 60_000;
         let bins = |archive: &dyn PollArchive| {
-            archive.list_bins(&feed("city"), span, lineside_sync::UnixMillis(later)).unwrap()
+            archive.list_poll_bins(&feed("city"), span, lineside_sync::UnixMillis(later)).unwrap()
         };
         assert_eq!(bins(&store), bins(&memory));
     }
@@ -79,7 +95,9 @@ fn the_store_and_the_memory_archive_agree() {
         assert_eq!(of(&store), of(&memory));
         assert!(!of(&store).is_empty());
     }
-    let of = |archive: &dyn PollArchive| archive.list_incidents(&feed("city"), EIGHT, 7).unwrap();
+    let of = |archive: &dyn PollArchive| {
+        archive.list_feed_state_periods(&feed("city"), EIGHT, 7).unwrap()
+    };
     assert_eq!(of(&store), of(&memory));
     assert_eq!(of(&store).len(), 7);
     assert!(store.list_polls(&feed("elsewhere"), EVERYTHING).unwrap().is_empty());
@@ -90,20 +108,21 @@ fn a_restart_loses_nothing_and_shows_the_downtime() {
     let fixture = StoreFixture::new();
     let store = fixture.open();
     tell(&store);
-    fixture.clock.advance(Duration::from_secs(2 * 3600));
+    fixture.clock.advance_time(Duration::from_secs(2 * 3600));
     drop(store);
-    fixture.clock.advance(Duration::from_secs(3 * 3600));
+    fixture.clock.advance_time(Duration::from_secs(3 * 3600));
     let store = fixture.open();
     assert_eq!(n_polls(&store), 120);
     let now = EIGHT + Duration::from_secs(5 * 3600);
     let strips =
-        FeedAvailability::read_from_archive(&store, &feed("city"), ArchiveSpan::Day, now).unwrap();
+        FeedAvailabilityTimelines::read_from_archive(&store, &feed("city"), ArchiveSpan::Day, now)
+            .unwrap();
     let last = strips.source.last().unwrap();
     let states: Vec<_> = strips.source.iter().map(|stretch| stretch.state.as_str()).collect();
     assert_eq!(states[states.len() - 2..], ["failed", "off"]);
     assert_eq!(last.until, now);
     // The incident that was open at the end is now closed.
-    let incidents = store.list_incidents(&feed("city"), EIGHT, 100).unwrap();
+    let incidents = store.list_feed_state_periods(&feed("city"), EIGHT, 100).unwrap();
     assert_eq!(incidents[0].ended, Some(EIGHT + Duration::from_secs(2 * 3600)));
     assert_eq!(store.list_server_runs(EIGHT).unwrap().len(), 2);
 }
@@ -114,18 +133,18 @@ fn polls_are_deleted_after_a_day_and_bins_as_configured() {
     let store = fixture.open();
     tell(&store);
     store.flush_writes().unwrap();
-    fixture.clock.advance(Duration::from_secs(2 * 86_400));
+    fixture.clock.advance_time(Duration::from_secs(2 * 86_400));
     // A write triggers the deletion of old rows.
     store.record_poll(&feed("other"), poll(EIGHT + Duration::from_secs(2 * 86_400), false));
     wait_until("only failed polls are left", || n_polls(&store) == 12);
-    let bins = |span: ArchiveSpan| store.list_bins(&feed("city"), span, EIGHT).unwrap();
+    let bins = |span: ArchiveSpan| store.list_poll_bins(&feed("city"), span, EIGHT).unwrap();
     assert_eq!(bins(ArchiveSpan::Day).len(), 1, "the newest failed poll is left");
     assert_eq!(bins(ArchiveSpan::Month).iter().map(|bin| bin.polls).sum::<u32>(), 120);
-    fixture.clock.advance(KEEP.availability);
+    fixture.clock.advance_time(KEEP.availability);
     store.record_poll(&feed("other"), poll(EIGHT + KEEP.availability, false));
     wait_until("no row is left", || n_polls(&store) == 0);
     assert_eq!(bins(ArchiveSpan::Month).len(), 1);
-    let incidents = store.list_incidents(&feed("city"), EIGHT, 100).unwrap();
+    let incidents = store.list_feed_state_periods(&feed("city"), EIGHT, 100).unwrap();
     assert!(incidents.iter().all(|incident| incident.ended.is_none()), "{incidents:?}");
 }
 
@@ -157,7 +176,7 @@ fn notifications_survive_a_restart_until_they_expire() {
         "the new value replaces the earlier one"
     );
     drop(store);
-    fixture.clock.advance(Duration::from_secs(400 * 86_400));
+    fixture.clock.advance_time(Duration::from_secs(400 * 86_400));
     let store = fixture.open();
     store.flush_writes().unwrap();
     wait_until("old notifications are deleted", || store.list_notifications().unwrap().is_empty());

@@ -15,7 +15,7 @@ fn put(
     (id, version, body): (&str, &str, &str),
     refused: bool,
 ) {
-    store.store_report(ReportRow {
+    store.store_validation_report(ReportRow {
         feed: feed(id),
         subject: "dataset".to_owned(),
         version: version.to_owned(),
@@ -25,11 +25,11 @@ fn put(
         body: body.to_owned(),
     });
     store.flush_writes().unwrap();
-    fixture.clock.advance(Duration::from_secs(1));
+    fixture.clock.advance_time(Duration::from_secs(1));
 }
 
 fn versions(store: &Store, id: &str) -> Vec<String> {
-    let rows = store.list_reports(&feed(id), "dataset", 100).unwrap();
+    let rows = store.list_validation_reports(&feed(id), "dataset", 100).unwrap();
     rows.into_iter().map(|row| row.version).collect()
 }
 
@@ -45,10 +45,10 @@ fn the_latest_report_of_a_version_survives_a_restart() {
     drop(store);
     let store = fixture.open();
     assert_eq!(versions(&store, "city"), ["one", "two"]);
-    let one = store.find_report(&feed("city"), "dataset", "one").unwrap().unwrap();
+    let one = store.find_report_on_version(&feed("city"), "dataset", "one").unwrap().unwrap();
     assert_eq!(one.body, "{\"more\":1}");
-    assert_eq!(store.find_report(&feed("other"), "dataset", "two").unwrap(), None);
-    assert_eq!(store.list_reports(&feed("city"), "realtime", 100).unwrap(), []);
+    assert_eq!(store.find_report_on_version(&feed("other"), "dataset", "two").unwrap(), None);
+    assert_eq!(store.list_validation_reports(&feed("city"), "realtime", 100).unwrap(), []);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn reports_of_a_version_are_found_by_subject_prefix() {
     for (subject, version) in
         [("validator/b", "one"), ("validator/a", "one"), ("validator/a", "two"), ("dataset", "one")]
     {
-        store.store_report(ReportRow {
+        store.store_validation_report(ReportRow {
             feed: feed("city"),
             subject: subject.to_owned(),
             version: version.to_owned(),
@@ -70,7 +70,7 @@ fn reports_of_a_version_are_found_by_subject_prefix() {
     }
     store.flush_writes().unwrap();
     let found = |id: &str, limit: usize| {
-        let rows = store.list_version_reports(&feed(id), "validator/", "one", limit).unwrap();
+        let rows = store.list_reports_on_version(&feed(id), "validator/", "one", limit).unwrap();
         rows.into_iter().map(|row| row.subject).collect::<Vec<_>>()
     };
     assert_eq!(found("city", 9), ["validator/a", "validator/b"]);
@@ -107,7 +107,7 @@ fn reports_of_refused_versions_do_not_displace_others() {
     drop(store);
     let store = fixture.open();
     assert_eq!(versions(&store, "city"), retained);
-    let briefs = store.list_report_summaries(&feed("city"), "dataset", 100).unwrap();
+    let briefs = store.list_validation_report_summaries(&feed("city"), "dataset", 100).unwrap();
     assert_eq!(briefs.len(), 6);
     assert_eq!(briefs[5].brief, "{\"of\":\"good\"}");
 }

@@ -47,7 +47,7 @@ pub(crate) fn blobs(fixture: &StoreFixture) -> Vec<PathBuf> {
 fn snapshots_survive_a_restart_with_their_metadata() {
     let fixture = StoreFixture::new();
     let store = fixture.open();
-    assert_eq!(store.find_head(&key("city")), None);
+    assert_eq!(store.find_snapshot_metadata(&key("city")), None);
     assert!(save(&store, "city", "one"));
     assert!(
         save(&store, "other", vec![7_u8; 9 << 20]),
@@ -61,9 +61,9 @@ fn snapshots_survive_a_restart_with_their_metadata() {
     assert_eq!(store.read_snapshot(&key("other")).unwrap().1.len(), 9 << 20);
     assert_eq!(store.read_snapshot(&file), Some((head("b.json"), Bytes::from_static(b"{}"))));
     let later = CacheValidators { etag: None, last_modified: Some(b"yesterday".to_vec()) };
-    store.confirm_snapshot(&key("city"), EIGHT + Duration::from_secs(9), later.clone());
+    store.record_not_modified(&key("city"), EIGHT + Duration::from_secs(9), later.clone());
     store.flush_writes().unwrap();
-    let known = store.find_head(&key("city")).unwrap();
+    let known = store.find_snapshot_metadata(&key("city")).unwrap();
     assert_eq!((known.confirmed_at, known.validators), (EIGHT + Duration::from_secs(9), later));
     let figures = store.metrics();
     assert_eq!((figures.snapshots, figures.snapshots_failed), (0, 0), "in this life");
@@ -129,15 +129,20 @@ fn removed_feeds_are_deleted_after_a_month() {
     let store = fixture.open();
     assert!(save(&store, "city", "one") && save(&store, "other", "two"));
     let all = [feed("other")];
-    store.retain_feeds(&all);
+    store.retain_snapshots_of_feeds(&all);
     store.flush_writes().unwrap();
-    assert!(store.find_head(&key("city")).is_some(), "the feed may be configured again");
-    fixture.clock.advance(Duration::from_secs(31 * 86_400));
+    assert!(
+        store.find_snapshot_metadata(&key("city")).is_some(),
+        "the feed may be configured again"
+    );
+    fixture.clock.advance_time(Duration::from_secs(31 * 86_400));
     // The list of feeds is not sent again; old rows are deleted periodically.
     store.record_poll(&feed("other"), poll(EIGHT, false));
-    wait_until("its stored file is deleted", || store.find_head(&key("city")).is_none());
+    wait_until("its stored file is deleted", || {
+        store.find_snapshot_metadata(&key("city")).is_none()
+    });
     assert!(
-        store.find_head(&key("other")).is_some(),
+        store.find_snapshot_metadata(&key("other")).is_some(),
         "the snapshot of a configured feed is never deleted"
     );
     drop(store);

@@ -4,15 +4,15 @@ use std::sync::mpsc::sync_channel;
 
 use bytes::Bytes;
 use lineside_model::{
-    CacheValidators, DatasetFacts, SnapshotKey, SnapshotMetadata, SnapshotStore as _,
+    CacheValidators, ScheduleVersionFacts, SnapshotKey, SnapshotMetadata, SnapshotStore as _,
 };
 use lineside_store::{BlobHash, ScheduleVersion};
 use lineside_sync::Clock as _;
 
 use super::*;
 
-fn facts(label: &str) -> DatasetFacts {
-    DatasetFacts {
+fn facts(label: &str) -> ScheduleVersionFacts {
+    ScheduleVersionFacts {
         publisher_version: Some(label.to_owned()),
         valid_from: Some("2026-03-01".to_owned()),
         valid_until: None,
@@ -46,7 +46,7 @@ fn come(fixture: &StoreFixture, store: &Store, id: &str, text: &'static str) {
 }
 
 fn labels(store: &Store, id: &str) -> Vec<String> {
-    let versions = store.list_versions(&feed(id), 0, 100).unwrap();
+    let versions = store.list_schedule_versions(&feed(id), 0, 100).unwrap();
     versions.into_iter().map(|it| it.facts.publisher_version.unwrap()).collect()
 }
 
@@ -57,13 +57,13 @@ fn each_version_is_listed_with_its_period() {
     let fixture = StoreFixture::new();
     let store = fixture.open();
     come(&fixture, &store, "city", "one");
-    fixture.clock.advance(HOUR);
+    fixture.clock.advance_time(HOUR);
     let key = SnapshotKey::for_feed(&feed("city"));
-    store.confirm_snapshot(&key, fixture.clock.wall_time(), CacheValidators::default());
-    fixture.clock.advance(HOUR);
+    store.record_not_modified(&key, fixture.clock.wall_time(), CacheValidators::default());
+    fixture.clock.advance_time(HOUR);
     come(&fixture, &store, "city", "two");
     come(&fixture, &store, "other", "two");
-    let versions = store.list_versions(&feed("city"), 0, 100).unwrap();
+    let versions = store.list_schedule_versions(&feed("city"), 0, 100).unwrap();
     let expect =
         |text: &str, first: UnixMillis, last: UnixMillis, is_current: bool| ScheduleVersion {
             hash: BlobHash::from_content(text.as_bytes()),
@@ -78,14 +78,17 @@ fn each_version_is_listed_with_its_period() {
         expect("one", EIGHT, EIGHT + HOUR, false),
     );
     assert_eq!(versions.as_slice(), &[two, one.clone()]);
-    assert_eq!(store.list_versions(&feed("city"), 1, 100).unwrap().as_slice(), &versions[1..]);
-    assert_eq!(store.find_version(&feed("city"), &one.hash).unwrap(), Some(one.clone()));
-    assert_eq!(store.find_version(&feed("other"), &one.hash).unwrap(), None);
+    assert_eq!(
+        store.list_schedule_versions(&feed("city"), 1, 100).unwrap().as_slice(),
+        &versions[1..]
+    );
+    assert_eq!(store.find_schedule_version(&feed("city"), &one.hash).unwrap(), Some(one.clone()));
+    assert_eq!(store.find_schedule_version(&feed("other"), &one.hash).unwrap(), None);
     assert_eq!(std::fs::read(store.blob_path(&one.hash)).unwrap(), b"one");
     // A return to an earlier version does not create a new one.
     come(&fixture, &store, "city", "one");
     assert_eq!(labels(&store, "city"), ["one", "two"]);
-    let reread = store.find_version(&feed("city"), &one.hash).unwrap().unwrap();
+    let reread = store.find_schedule_version(&feed("city"), &one.hash).unwrap().unwrap();
     assert_eq!((reread.first_seen, reread.last_seen), (EIGHT, EIGHT + 2 * HOUR));
     assert!(reread.is_current);
 }
@@ -95,15 +98,15 @@ fn old_versions_are_deleted_except_the_served_one() {
     let fixture = StoreFixture::new();
     let store = fixture.open();
     for text in ["one", "two", "six", "ten"] {
-        fixture.clock.advance(HOUR);
+        fixture.clock.advance_time(HOUR);
         come(&fixture, &store, "city", text);
     }
     come(&fixture, &store, "other", "one");
     wait_until("only three versions are left", || labels(&store, "city") == ["ten", "six", "two"]);
     assert_eq!(labels(&store, "other"), ["one"], "each feed has its own limit");
-    fixture.clock.advance(KEEP.versions_age + HOUR);
+    fixture.clock.advance_time(KEEP.versions_age + HOUR);
     // A write triggers the deletion of old versions.
-    store.retain_feeds(&[feed("city"), feed("other")]);
+    store.retain_snapshots_of_feeds(&[feed("city"), feed("other")]);
     wait_until("only the served version is left", || labels(&store, "city") == ["ten"]);
     assert_eq!(labels(&store, "other"), ["one"]);
     drop(store);

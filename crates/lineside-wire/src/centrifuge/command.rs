@@ -42,7 +42,7 @@ pub enum CommandRequest {
 
 /// The error of bytes that are not a command. The connection must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadCommand {
+pub enum CommandReadError {
     /// The bytes are not in the connection's format.
     #[error("the bytes are not a command")]
     Malformed,
@@ -66,7 +66,7 @@ impl<'a> CommandReader<'a> {
     }
 
     /// Returns the number of bytes not read yet.
-    pub fn remaining_bytes(&self) -> usize {
+    pub fn unread_byte_count(&self) -> usize {
         self.rest.len() - self.begin
     }
 
@@ -76,7 +76,7 @@ impl<'a> CommandReader<'a> {
         CommandReader { format: self.format, rest: Cow::Owned(rest), begin: 0 }
     }
 
-    fn next_json(&mut self) -> Option<Result<Command, BadCommand>> {
+    fn next_json_command(&mut self) -> Option<Result<Command, CommandReadError>> {
         while self.begin < self.rest.len() {
             let rest = &self.rest[self.begin..];
             let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
@@ -88,12 +88,14 @@ impl<'a> CommandReader<'a> {
             // Otherwise serde would accept an array of the members as an object.
             let object = Some(line).filter(|line| line.starts_with(b"{"));
             let message = object.and_then(|line| serde_json::from_slice(line).ok());
-            return Some(message.ok_or(BadCommand::Malformed).and_then(Command::from_message));
+            return Some(
+                message.ok_or(CommandReadError::Malformed).and_then(Command::command_from_message),
+            );
         }
         None
     }
 
-    fn next_protobuf(&mut self) -> Option<Result<Command, BadCommand>> {
+    fn next_protobuf_command(&mut self) -> Option<Result<Command, CommandReadError>> {
         let mut rest = &self.rest[self.begin..];
         if rest.is_empty() {
             return None;
@@ -101,34 +103,38 @@ impl<'a> CommandReader<'a> {
         let length = prost::decode_length_delimiter(&mut rest).ok();
         let Some(message) = length.and_then(|length| rest.get(..length)) else {
             self.begin = self.rest.len();
-            return Some(Err(BadCommand::Malformed));
+            return Some(Err(CommandReadError::Malformed));
         };
         let end = self.rest.len() - rest.len() + message.len();
         let message = CommandMessage::decode(message);
         self.begin = end;
-        Some(message.map_err(|_| BadCommand::Malformed).and_then(Command::from_message))
+        Some(
+            message
+                .map_err(|_| CommandReadError::Malformed)
+                .and_then(Command::command_from_message),
+        )
     }
 }
 
 impl Iterator for CommandReader<'_> {
-    type Item = Result<Command, BadCommand>;
+    type Item = Result<Command, CommandReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.format {
-            ProtocolFormat::Json => self.next_json(),
-            ProtocolFormat::Protobuf => self.next_protobuf(),
+            ProtocolFormat::Json => self.next_json_command(),
+            ProtocolFormat::Protobuf => self.next_protobuf_command(),
         }
     }
 }
 
 impl Command {
-    fn from_message(message: CommandMessage) -> Result<Self, BadCommand> {
+    fn command_from_message(message: CommandMessage) -> Result<Self, CommandReadError> {
         let id = message.id;
-        let request = CommandRequest::from_message(message);
+        let request = CommandRequest::request_from_message(message);
         match (id, request) {
             (0, CommandRequest::Unknown) => Ok(Self { id, request: CommandRequest::Pong }),
             (0, CommandRequest::Send) => Ok(Self { id, request: CommandRequest::Send }),
-            (0, _) => Err(BadCommand::NoId),
+            (0, _) => Err(CommandReadError::NoId),
             (id, request) => Ok(Self { id, request }),
         }
     }
@@ -137,12 +143,12 @@ impl Command {
     ///
     /// # Errors
     /// Returns an error if its data is not JSON, in the JSON format; then `into` is unchanged.
-    pub fn write_message(
+    pub fn append_to_message(
         &self,
         format: ProtocolFormat,
         into: &mut BytesMut,
-    ) -> Result<(), BadCommand> {
-        let message = self.clone().into_message();
+    ) -> Result<(), CommandReadError> {
+        let message = self.clone().into_command_message();
         let begin = into.len();
         let written = match format {
             ProtocolFormat::Json => {
@@ -161,10 +167,10 @@ impl Command {
             return Ok(());
         }
         into.truncate(begin);
-        Err(BadCommand::Malformed)
+        Err(CommandReadError::Malformed)
     }
 
-    fn into_message(self) -> CommandMessage {
+    fn into_command_message(self) -> CommandMessage {
         let mut message = CommandMessage { id: self.id, ..CommandMessage::default() };
         match self.request {
             CommandRequest::Connect(request) => message.connect = Some(request),
@@ -186,7 +192,7 @@ impl Command {
 }
 
 impl CommandRequest {
-    fn from_message(message: CommandMessage) -> Self {
+    fn request_from_message(message: CommandMessage) -> Self {
         let of = |empty: Option<EmptyMessage>, request: Self| empty.map(|_| request);
         let request = message.connect.map(Self::Connect);
         let request = request.or(message.subscribe.map(Self::Subscribe));

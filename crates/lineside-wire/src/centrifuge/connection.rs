@@ -73,7 +73,7 @@ impl CentrifugeConnection {
         codecs: &mut ThreadCodecs,
         out: &mut VecDeque<Bytes>,
     ) -> ReceiveOutcome {
-        match self.client.resume_commands(now, &mut codecs.deflater, out) {
+        match self.client.resume_deferred_commands(now, &mut codecs.deflater, out) {
             ReceiveOutcome::Ready => {
                 let mut rest = mem::take(&mut self.rest);
                 self.receive_bytes(&mut rest, now, codecs, out)
@@ -85,7 +85,7 @@ impl CentrifugeConnection {
     /// Returns the next time at which [`handle_due`](Self::handle_due) must be called.
     pub fn next_due(&self) -> Option<Duration> {
         let message = self.message_started_at.map(|begun| begun + MESSAGE_TIMEOUT);
-        self.client.next_due().into_iter().chain(message).min()
+        self.client.next_deadline().into_iter().chain(message).min()
     }
 
     /// Handles due events; returns the reason if they end the connection.
@@ -97,7 +97,7 @@ impl CentrifugeConnection {
         if self.message_started_at.is_some_and(|begun| begun + MESSAGE_TIMEOUT <= now) {
             return Some(ConnectionClose::from(&codes::BAD_MESSAGE));
         }
-        self.client.handle_due(now, out)
+        self.client.handle_passed_deadlines(now, out)
     }
 
     fn read_events(
@@ -140,18 +140,20 @@ impl CentrifugeConnection {
                 self.client.receive_message(&bytes, now, deflater, out)
             }
             WebSocketEvent::Ping(payload) => {
-                if let Err(close) = self.client.charge_input(payload.len(), now) {
+                if let Err(close) = self.client.count_input_within_limit(payload.len(), now) {
                     return ReceiveOutcome::Close(close);
                 }
                 let mut pong = BytesMut::with_capacity(payload.len() + 2);
-                frame::write_pong(&mut pong, &payload);
+                frame::write_pong_frame(&mut pong, &payload);
                 out.push_back(pong.freeze());
                 ReceiveOutcome::Ready
             }
-            WebSocketEvent::Pong(payload) => match self.client.charge_input(payload.len(), now) {
-                Ok(()) => ReceiveOutcome::Ready,
-                Err(close) => ReceiveOutcome::Close(close),
-            },
+            WebSocketEvent::Pong(payload) => {
+                match self.client.count_input_within_limit(payload.len(), now) {
+                    Ok(()) => ReceiveOutcome::Ready,
+                    Err(close) => ReceiveOutcome::Close(close),
+                }
+            }
             // Echoes the client's close code (RFC 6455 §5.5.1).
             WebSocketEvent::Close { code, .. } => ReceiveOutcome::Close(ConnectionClose {
                 code: code.unwrap_or(NORMAL),

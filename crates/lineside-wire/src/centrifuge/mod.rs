@@ -26,7 +26,7 @@ pub use self::client_handler::{
     CentrifugeService, ClientHandler, ClientLimits, ConnectionClose, PING_INTERVAL,
     REPLY_BYTES_MAX, REPLY_PUBLICATIONS_MAX, ReceiveOutcome,
 };
-pub use self::command::{BadCommand, Command, CommandReader, CommandRequest};
+pub use self::command::{Command, CommandReadError, CommandReader, CommandRequest};
 pub use self::connection::{CentrifugeConnection, MESSAGE_TIMEOUT};
 pub use self::message::Reply;
 pub use self::transport::WebSocketRequest;

@@ -11,7 +11,7 @@ use super::{
     CentrifugeConnection, CentrifugeService, ClientHandler, ConnectionClose, ProtocolFormat,
     ReceiveOutcome,
 };
-use crate::close_reason::CloseReason;
+use crate::close_reason::ConnectionCloseReason;
 use crate::codes::{self, DisconnectCode};
 use crate::partition::{
     ConnectionEnding, OpenedTransport, ReceiveStep, Transport, TransportOpening, TransportRequest,
@@ -48,7 +48,7 @@ impl Transport for CentrifugeConnection {
     }
 
     fn next_message(&mut self, into: &mut Vec<Bytes>, codecs: &mut ThreadCodecs) -> bool {
-        self.client().next_frames(into, codecs)
+        self.client().next_delivery_frames(into, codecs)
     }
 
     fn own_ending(&self) -> Option<ConnectionEnding> {
@@ -66,7 +66,7 @@ impl Transport for CentrifugeConnection {
     }
 
     fn write_ping(&mut self, now: Duration, out: &mut VecDeque<Bytes>) {
-        self.client().send_ping(now, out);
+        self.client().queue_ping(now, out);
     }
 
     fn handle_due(&mut self, now: Duration, out: &mut VecDeque<Bytes>) -> Option<ConnectionEnding> {
@@ -90,12 +90,12 @@ impl Transport for CentrifugeConnection {
         step_from_outcome(Self::resume_receiving(self, now, codecs, out))
     }
 
-    fn closing_message(&self, why: CloseReason) -> Option<Bytes> {
-        Some(ConnectionClose::from(disconnect_for_reason(why)).close_frame())
+    fn closing_message(&self, why: ConnectionCloseReason) -> Option<Bytes> {
+        Some(ConnectionClose::from(disconnect_for_reason(why)).encoded_close_frame())
     }
 
-    fn waits_for_peer_close(&self, why: CloseReason) -> bool {
-        why != CloseReason::Client
+    fn waits_for_peer_close(&self, why: ConnectionCloseReason) -> bool {
+        why != ConnectionCloseReason::Client
     }
 }
 
@@ -109,36 +109,36 @@ fn step_from_outcome(flow: ReceiveOutcome) -> ReceiveStep {
 }
 
 fn ending_from_close(close: &ConnectionClose) -> ConnectionEnding {
-    ConnectionEnding { why: reason_from_code(close.code), last: Some(close.close_frame()) }
+    ConnectionEnding { why: reason_from_code(close.code), last: Some(close.encoded_close_frame()) }
 }
 
-fn reason_from_code(code: u16) -> CloseReason {
+fn reason_from_code(code: u16) -> ConnectionCloseReason {
     let is = |disconnect: &DisconnectCode| code == disconnect.code;
     match code {
-        _ if is(&codes::SHUTDOWN) => CloseReason::Shutdown,
-        _ if is(&codes::SLOW) => CloseReason::Slow,
-        _ if is(&codes::NO_PONG) => CloseReason::NoPong,
-        _ if is(&codes::FLOOD) => CloseReason::Flood,
-        _ if is(&codes::EXPIRED) => CloseReason::Expired,
-        _ if is(&codes::BAD_MESSAGE) => CloseReason::Protocol,
+        _ if is(&codes::SHUTDOWN) => ConnectionCloseReason::Shutdown,
+        _ if is(&codes::SLOW) => ConnectionCloseReason::Slow,
+        _ if is(&codes::NO_PONG) => ConnectionCloseReason::NoPong,
+        _ if is(&codes::FLOOD) => ConnectionCloseReason::Flood,
+        _ if is(&codes::EXPIRED) => ConnectionCloseReason::Expired,
+        _ if is(&codes::BAD_MESSAGE) => ConnectionCloseReason::Protocol,
         // The codes for broken WebSocket frames; clients leave with 1000 or 1001.
-        1002..=1015 => CloseReason::Protocol,
-        1000..=1001 => CloseReason::Client,
-        _ => CloseReason::Disconnected,
+        1002..=1015 => ConnectionCloseReason::Protocol,
+        1000..=1001 => ConnectionCloseReason::Client,
+        _ => ConnectionCloseReason::Disconnected,
     }
 }
 
 /// Returns the close code that a client gets.
-fn disconnect_for_reason(why: CloseReason) -> &'static DisconnectCode {
+fn disconnect_for_reason(why: ConnectionCloseReason) -> &'static DisconnectCode {
     match why {
-        CloseReason::Shutdown | CloseReason::Client => &codes::SHUTDOWN,
-        CloseReason::Slow => &codes::SLOW,
-        CloseReason::NoPong => &codes::NO_PONG,
-        CloseReason::Flood => &codes::FLOOD,
-        CloseReason::Expired => &codes::EXPIRED,
-        CloseReason::Protocol => &codes::BAD_MESSAGE,
-        CloseReason::Disconnected | CloseReason::Changed | CloseReason::Fault => {
-            &codes::CONNECTION_CLOSED
-        }
+        ConnectionCloseReason::Shutdown | ConnectionCloseReason::Client => &codes::SHUTDOWN,
+        ConnectionCloseReason::Slow => &codes::SLOW,
+        ConnectionCloseReason::NoPong => &codes::NO_PONG,
+        ConnectionCloseReason::Flood => &codes::FLOOD,
+        ConnectionCloseReason::Expired => &codes::EXPIRED,
+        ConnectionCloseReason::Protocol => &codes::BAD_MESSAGE,
+        ConnectionCloseReason::Disconnected
+        | ConnectionCloseReason::Changed
+        | ConnectionCloseReason::Fault => &codes::CONNECTION_CLOSED,
     }
 }

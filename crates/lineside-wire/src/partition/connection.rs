@@ -12,13 +12,13 @@ use super::limits::{
 };
 use super::socket::ConnectionSocket;
 use super::transport::{ConnectionEnding, ReceiveStep, Transport};
-use crate::close_reason::CloseReason;
+use crate::close_reason::ConnectionCloseReason;
 use crate::thread_codecs::ThreadCodecs;
 
 /// The connection's place among those allowed, held while the connection is open.
-pub(super) type Place = Box<dyn Any + Send>;
+pub(super) type HeldConnectionPermit = Box<dyn Any + Send>;
 
-pub(super) struct Connection {
+pub(super) struct PartitionConnection {
     socket: ConnectionSocket,
     pub(super) transport: Box<dyn Transport>,
     /// Output that the socket has not accepted yet. Bound: a slice of deliveries, or the replies of an outbox.
@@ -29,7 +29,7 @@ pub(super) struct Connection {
     ping_at: Duration,
     /// The reason of a close, and its deadline. Nothing more is read or pulled; the socket is closed when `out` is
     /// empty, or at the deadline.
-    closing: Option<(CloseReason, Duration)>,
+    closing: Option<(ConnectionCloseReason, Duration)>,
     /// The connection's second in the timer wheel.
     pub(super) due: u32,
     /// True while the socket accepts no output; the system reports when it does again.
@@ -46,7 +46,7 @@ pub(super) struct Connection {
     resume_condition: ResumeCondition,
     /// True once the write side of the socket is shut down.
     is_finished: bool,
-    _permit: Place,
+    _permit: HeldConnectionPermit,
 }
 
 /// Buffers shared by the connections of a thread.
@@ -76,16 +76,16 @@ pub(super) enum FlushOutcome {
     /// The next delivery is a state, and there is no place for its transfer.
     NeedsStatePermit,
     /// The connection has ended.
-    Gone(CloseReason),
+    Gone(ConnectionCloseReason),
 }
 
-impl Connection {
+impl PartitionConnection {
     pub(super) fn new(
         socket: ConnectionSocket,
         transport: Box<dyn Transport>,
         first: impl IntoIterator<Item = Bytes>,
         ping_at: Duration,
-        permit: Place,
+        permit: HeldConnectionPermit,
     ) -> Self {
         let out = first.into_iter().filter(|piece| !piece.is_empty()).collect();
         Self {
@@ -112,7 +112,7 @@ impl Connection {
     }
 
     /// Notes that the socket accepts output again.
-    pub(super) fn note_writable(&mut self) {
+    pub(super) fn mark_socket_writable(&mut self) {
         self.is_blocked = false;
     }
 
@@ -158,17 +158,21 @@ impl Connection {
             pieces.extend(last);
             self.closing = Some((why, now + CLOSE_TIMEOUT));
         }
-        if let Some(flushed) = self.write_output(pieces, now) {
+        if let Some(flushed) = self.write_pieces_to_socket(pieces, now) {
             return flushed;
         }
-        self.closing.map_or(rest, |(why, _)| self.finish_output(why))
+        self.closing.map_or(rest, |(why, _)| self.end_output(why))
     }
 
     /// Writes the pieces; returns `None` if the socket has accepted all.
-    fn write_output(&mut self, pieces: &mut Vec<Bytes>, now: Duration) -> Option<FlushOutcome> {
+    fn write_pieces_to_socket(
+        &mut self,
+        pieces: &mut Vec<Bytes>,
+        now: Duration,
+    ) -> Option<FlushOutcome> {
         while !pieces.is_empty() {
             match self.socket.write_pieces(pieces) {
-                Ok(0) => return Some(FlushOutcome::Gone(CloseReason::Client)),
+                Ok(0) => return Some(FlushOutcome::Gone(ConnectionCloseReason::Client)),
                 Ok(_) => self.stalled_since = None,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.out.extend(pieces.drain(..));
@@ -176,7 +180,7 @@ impl Connection {
                     self.stalled_since.get_or_insert(now);
                     return Some(FlushOutcome::Blocked);
                 }
-                Err(_) => return Some(FlushOutcome::Gone(CloseReason::Client)),
+                Err(_) => return Some(FlushOutcome::Gone(ConnectionCloseReason::Client)),
             }
         }
         match self.socket.flush_tls() {
@@ -186,7 +190,7 @@ impl Connection {
                 self.stalled_since.get_or_insert(now);
                 return Some(FlushOutcome::Blocked);
             }
-            Err(_) => return Some(FlushOutcome::Gone(CloseReason::Client)),
+            Err(_) => return Some(FlushOutcome::Gone(ConnectionCloseReason::Client)),
         }
         self.stalled_since = None;
         // An idle connection has no buffer.
@@ -196,7 +200,7 @@ impl Connection {
 
     /// Finishes the output. The side that closes first waits for the other, because unread input would reset the
     /// connection and lose what was written.
-    fn finish_output(&mut self, why: CloseReason) -> FlushOutcome {
+    fn end_output(&mut self, why: ConnectionCloseReason) -> FlushOutcome {
         if !self.transport.waits_for_peer_close(why) {
             return FlushOutcome::Gone(why);
         }
@@ -218,7 +222,7 @@ impl Connection {
             return None;
         }
         let next = self.transport.receive_bytes(bytes, now, &mut scratch.codecs, &mut self.out);
-        self.apply_step(next, now)
+        self.apply_receive_step(next, now)
     }
 
     /// Continues where receiving stopped; returns a token like [`receive_bytes`](Self::receive_bytes).
@@ -232,10 +236,10 @@ impl Connection {
             return None;
         }
         let next = self.transport.resume_receiving(now, &mut scratch.codecs, &mut self.out);
-        self.apply_step(next, now)
+        self.apply_receive_step(next, now)
     }
 
-    fn apply_step(&mut self, next: ReceiveStep, now: Duration) -> Option<Box<str>> {
+    fn apply_receive_step(&mut self, next: ReceiveStep, now: Duration) -> Option<Box<str>> {
         match next {
             ReceiveStep::Ready => None,
             ReceiveStep::WhenDrained => {
@@ -247,17 +251,13 @@ impl Connection {
                 Some(token)
             }
             ReceiveStep::End(ending) => {
-                self.close_with_ending(ending, now);
+                self.start_closing(ending, now);
                 None
             }
         }
     }
 
-    fn close_with_ending(
-        &mut self,
-        ConnectionEnding { why, last }: ConnectionEnding,
-        now: Duration,
-    ) {
+    fn start_closing(&mut self, ConnectionEnding { why, last }: ConnectionEnding, now: Duration) {
         self.out.extend(last);
         self.closing = Some((why, now + CLOSE_TIMEOUT));
     }
@@ -274,28 +274,31 @@ impl Connection {
     }
 
     /// Closes the connection from the server's side: sends a closing message, then closes the socket.
-    pub(super) fn close_with_reason(&mut self, why: CloseReason, now: Duration) {
+    pub(super) fn close_from_server(&mut self, why: ConnectionCloseReason, now: Duration) {
         if self.closing.is_none() {
             let last = self.transport.closing_message(why);
-            self.close_with_ending(ConnectionEnding { why, last }, now);
+            self.start_closing(ConnectionEnding { why, last }, now);
         }
     }
 
     /// Returns the reason of the end, now that the client has closed.
-    pub(super) fn peer_close_reason(&self) -> CloseReason {
-        self.closing.map_or(CloseReason::Client, |(why, _)| why)
+    pub(super) fn reason_after_peer_closed(&self) -> ConnectionCloseReason {
+        self.closing.map_or(ConnectionCloseReason::Client, |(why, _)| why)
     }
 
     /// Checks the deadlines. Returns the reason if the connection has ended.
-    pub(super) fn check_deadlines(&mut self, now: Duration) -> Option<CloseReason> {
+    pub(super) fn check_connection_deadlines(
+        &mut self,
+        now: Duration,
+    ) -> Option<ConnectionCloseReason> {
         if let Some((why, by)) = self.closing {
             return (now >= by).then_some(why);
         }
         if self.stalled_since.is_some_and(|since| now >= since + STALL_MAX) {
-            return Some(CloseReason::Slow);
+            return Some(ConnectionCloseReason::Slow);
         }
         if let Some(ending) = self.transport.handle_due(now, &mut self.out) {
-            self.close_with_ending(ending, now);
+            self.start_closing(ending, now);
             return None;
         }
         if now >= self.ping_at {
@@ -309,7 +312,7 @@ impl Connection {
     }
 
     /// Returns the earliest deadline.
-    pub(super) fn next_due(&self) -> Duration {
+    pub(super) fn next_deadline(&self) -> Duration {
         if let Some((_, by)) = self.closing {
             return by;
         }

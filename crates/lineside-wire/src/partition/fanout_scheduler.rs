@@ -8,49 +8,49 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use lineside_hub::{PartitionListener, SubscriberSlot};
+use lineside_hub::{PartitionListener, PartitionSubscription};
 
 use super::limits::{COALESCE, ROWS_PER_SLICE};
 
 /// All passes of a partition. Bound: one per room with slots.
 #[derive(Debug, Default)]
-pub(super) struct FanoutScheduler {
+pub(super) struct RoomFanoutScheduler {
     /// The passes in progress, in turn.
-    running: VecDeque<FanoutPass>,
+    running: VecDeque<RoomFanoutPass>,
     /// The rooms that are behind, with the times of their next passes, in order.
     waiting: VecDeque<(Duration, u32)>,
-    stages: HashMap<u32, PassStage>,
+    stages: HashMap<u32, RoomPassStage>,
     /// Cleared lists of slots, for reuse.
-    spare: Vec<Vec<SubscriberSlot>>,
+    spare: Vec<Vec<PartitionSubscription>>,
     /// A buffer for the rooms with news, reused.
     rooms: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct FanoutPass {
+struct RoomFanoutPass {
     room: u32,
-    slots: Vec<SubscriberSlot>,
+    slots: Vec<PartitionSubscription>,
     next: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PassStage {
+enum RoomPassStage {
     Running,
     /// A pass is running, and there is more news.
     Behind,
     Waiting,
 }
 
-impl FanoutScheduler {
+impl RoomFanoutScheduler {
     /// Takes the rooms that have news, and starts the passes that are due.
-    pub(super) fn take_ready_rooms(&mut self, listener: &mut PartitionListener, now: Duration) {
+    pub(super) fn start_due_passes(&mut self, listener: &mut PartitionListener, now: Duration) {
         let mut rooms = std::mem::take(&mut self.rooms);
-        listener.take_ready_rooms(&mut rooms);
+        listener.take_rooms_with_news(&mut rooms);
         for room in rooms.drain(..) {
             match self.stages.get_mut(&room) {
-                Some(stage @ PassStage::Running) => *stage = PassStage::Behind,
-                Some(PassStage::Behind | PassStage::Waiting) => {}
-                None => self.begin_pass(room, listener),
+                Some(stage @ RoomPassStage::Running) => *stage = RoomPassStage::Behind,
+                Some(RoomPassStage::Behind | RoomPassStage::Waiting) => {}
+                None => self.begin_room_pass(room, listener),
             }
         }
         self.rooms = rooms;
@@ -58,19 +58,19 @@ impl FanoutScheduler {
             && at <= now
         {
             self.waiting.pop_front();
-            self.begin_pass(room, listener);
+            self.begin_room_pass(room, listener);
         }
     }
 
-    fn begin_pass(&mut self, room: u32, listener: &PartitionListener) {
+    fn begin_room_pass(&mut self, room: u32, listener: &PartitionListener) {
         let mut slots = self.spare.pop().unwrap_or_default();
-        listener.collect_slots(room, &mut slots);
-        self.stages.insert(room, PassStage::Running);
-        self.running.push_back(FanoutPass { room, slots, next: 0 });
+        listener.collect_room_subscriptions(room, &mut slots);
+        self.stages.insert(room, RoomPassStage::Running);
+        self.running.push_back(RoomFanoutPass { room, slots, next: 0 });
     }
 
     /// Adds the next slice of the room in turn to `into`; adds nothing if no pass is running.
-    pub(super) fn next_slice(&mut self, into: &mut Vec<SubscriberSlot>, now: Duration) {
+    pub(super) fn take_next_slice(&mut self, into: &mut Vec<PartitionSubscription>, now: Duration) {
         let Some(mut pass) = self.running.pop_front() else { return };
         let end = (pass.next + ROWS_PER_SLICE).min(pass.slots.len());
         into.extend_from_slice(&pass.slots[pass.next..end]);
@@ -78,14 +78,14 @@ impl FanoutScheduler {
         if end < pass.slots.len() {
             self.running.push_back(pass);
         } else {
-            self.end_pass(pass, now);
+            self.end_room_pass(pass, now);
         }
     }
 
-    fn end_pass(&mut self, pass: FanoutPass, now: Duration) {
-        let FanoutPass { room, mut slots, .. } = pass;
-        if self.stages.get(&room) == Some(&PassStage::Behind) {
-            self.stages.insert(room, PassStage::Waiting);
+    fn end_room_pass(&mut self, pass: RoomFanoutPass, now: Duration) {
+        let RoomFanoutPass { room, mut slots, .. } = pass;
+        if self.stages.get(&room) == Some(&RoomPassStage::Behind) {
+            self.stages.insert(room, RoomPassStage::Waiting);
             self.waiting.push_back((now + COALESCE, room));
         } else {
             self.stages.remove(&room);
@@ -101,7 +101,7 @@ impl FanoutScheduler {
     }
 
     /// Returns the time of the next pass of a waiting room.
-    pub(super) fn next_due(&self) -> Option<Duration> {
+    pub(super) fn next_pass_due(&self) -> Option<Duration> {
         self.waiting.front().map(|(at, _)| *at)
     }
 }

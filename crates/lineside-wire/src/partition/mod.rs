@@ -8,7 +8,7 @@
 //! - [`PartitionSet`]: all partitions, and the workers that read states and check tokens
 //! - [`PendingConnection`]: a connection to be handed over
 //! - [`Transport`], [`TransportRequest`]: the protocols of connections, and how they are opened
-//! - [`PartitionMetrics`], [`CloseReason`]: counts of connections and the reasons of their ends
+//! - [`PartitionMetrics`], [`ConnectionCloseReason`]: counts of connections and the reasons of their ends
 
 mod waker;
 mod drain;
@@ -42,11 +42,11 @@ pub use self::metrics::PartitionMetrics;
 pub use self::transport::{
     ConnectionEnding, OpenedTransport, ReceiveStep, Transport, TransportOpening, TransportRequest,
 };
-pub use crate::close_reason::CloseReason;
+pub use crate::close_reason::ConnectionCloseReason;
 pub use crate::thread_codecs::ThreadCodecs;
 
 use self::limits::PENDING_CONNECTIONS_MAX;
-use self::thread::{PartitionConfig, PartitionThread};
+use self::thread::{PartitionThread, PartitionThreadConfig};
 use self::waker::PartitionWaker;
 use self::workers::WorkerThreads;
 
@@ -108,8 +108,8 @@ impl PartitionSet {
         let (mut inboxes, mut partition_wakers, mut threads) = (Vec::new(), Vec::new(), Vec::new());
         for n in 0..config.partitions.max(1) {
             let (sender, inbox) =
-                mailbox::new(MailboxOptions::with_credits(PENDING_CONNECTIONS_MAX));
-            let thread_config = PartitionConfig {
+                mailbox::new(MailboxOptions::with_queue_capacity(PENDING_CONNECTIONS_MAX));
+            let thread_config = PartitionThreadConfig {
                 hub: hub.clone(),
                 authorizer: authorizer.clone(),
                 clock: clock.clone(),
@@ -134,7 +134,7 @@ impl PartitionSet {
     ///
     /// # Errors
     /// Returns the connection if the partition's mailbox is full, or if the partition has ended.
-    pub fn adopt_connection(
+    pub fn hand_to_next_partition(
         &self,
         connection: Box<PendingConnection>,
     ) -> Result<(), Box<PendingConnection>> {
@@ -145,14 +145,16 @@ impl PartitionSet {
     }
 
     /// Closes all connections, evenly over this time, and accepts no new ones. Only the first call counts.
-    pub fn drain_connections(&self, duration: Duration) {
+    pub fn close_connections_evenly(&self, duration: Duration) {
         // A second call changes nothing.
         _ = self.drain.set(duration);
-        self.partition_wakers.iter().for_each(|partition_waker| partition_waker.wake_poll());
+        self.partition_wakers
+            .iter()
+            .for_each(|partition_waker| partition_waker.wake_partition_poller());
     }
 
     /// Waits until the partitions have ended, which they do when they are [drained](Self::drain_connections). Blocks.
-    pub fn join_threads(&self) {
+    pub fn wait_for_threads(&self) {
         for thread in self.threads.lock().drain(..) {
             // The panic hook has reported a panic already.
             _ = thread.join();
@@ -166,7 +168,7 @@ impl PartitionSet {
 
 impl Drop for PartitionSet {
     fn drop(&mut self) {
-        self.drain_connections(Duration::ZERO);
+        self.close_connections_evenly(Duration::ZERO);
     }
 }
 

@@ -37,7 +37,7 @@ impl ConnectionSocket {
     }
 
     /// Returns true if the previous owner may have read and decrypted input that is still buffered.
-    pub(super) fn may_have_buffered(&self) -> bool {
+    pub(super) fn may_have_buffered_input(&self) -> bool {
         self.tls.is_some()
     }
 
@@ -75,23 +75,23 @@ impl ConnectionSocket {
             Some(tls) => {
                 // Encrypts nothing while the socket has not accepted the earlier records: output that lags stays
                 // shared.
-                send_tls(tls, &mut self.stream)?;
-                write_gathered(pieces, |slices| tls.writer().write_vectored(slices))?
+                send_encrypted_bytes(tls, &mut self.stream)?;
+                write_vectored_pieces(pieces, |slices| tls.writer().write_vectored(slices))?
             }
             None => match &pieces[..] {
                 [one] => retry_interrupted(|| self.stream.write(one))?,
-                many => write_gathered(many, |slices| {
+                many => write_vectored_pieces(many, |slices| {
                     retry_interrupted(|| self.stream.write_vectored(slices))
                 })?,
             },
         };
-        cut_front(pieces, written);
+        remove_written_bytes(pieces, written);
         Ok(written)
     }
 
     /// Sends the encrypted bytes that the socket has not accepted yet.
     pub(super) fn flush_tls(&mut self) -> io::Result<()> {
-        self.tls.as_mut().map_or(Ok(()), |tls| send_tls(tls, &mut self.stream))
+        self.tls.as_mut().map_or(Ok(()), |tls| send_encrypted_bytes(tls, &mut self.stream))
     }
 
     /// Shuts down the write side.
@@ -99,14 +99,14 @@ impl ConnectionSocket {
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
             // If the socket accepts no more, the TCP shutdown informs the peer.
-            _ = send_tls(tls, &mut self.stream);
+            _ = send_encrypted_bytes(tls, &mut self.stream);
         }
         // A broken connection needs no shutdown.
         _ = self.stream.shutdown(Shutdown::Write);
     }
 }
 
-fn send_tls(tls: &mut ServerConnection, stream: &mut TcpStream) -> io::Result<()> {
+fn send_encrypted_bytes(tls: &mut ServerConnection, stream: &mut TcpStream) -> io::Result<()> {
     while tls.wants_write() {
         if retry_interrupted(|| tls.write_tls(stream))? == 0 {
             return Err(io::ErrorKind::WriteZero.into());
@@ -115,7 +115,7 @@ fn send_tls(tls: &mut ServerConnection, stream: &mut TcpStream) -> io::Result<()
     Ok(())
 }
 
-fn write_gathered(
+fn write_vectored_pieces(
     pieces: &[Bytes],
     write: impl FnOnce(&[IoSlice<'_>]) -> io::Result<usize>,
 ) -> io::Result<usize> {
@@ -137,7 +137,7 @@ fn retry_interrupted(mut step: impl FnMut() -> io::Result<usize>) -> io::Result<
 }
 
 /// Cuts `bytes` bytes off the front.
-fn cut_front(pieces: &mut Vec<Bytes>, mut bytes: usize) {
+fn remove_written_bytes(pieces: &mut Vec<Bytes>, mut bytes: usize) {
     let mut whole = 0;
     for piece in pieces.iter_mut() {
         if piece.len() > bytes {
@@ -165,7 +165,7 @@ mod tests {
             let all = texts.concat();
             let bytes = bytes.min(all.len());
             let mut pieces: Vec<Bytes> = texts.into_iter().map(Bytes::from).collect();
-            cut_front(&mut pieces, bytes);
+            remove_written_bytes(&mut pieces, bytes);
             prop_assert_eq!(pieces.concat(), &all.as_bytes()[bytes..]);
         }
     }

@@ -9,17 +9,17 @@ use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Duration;
 
-use lineside_hub::{Hub, PartitionListener, SubscriberSlot, WorkerPool as _};
+use lineside_hub::{Hub, PartitionListener, PartitionSubscription, WorkerPool as _};
 use lineside_sync::Clock;
 use lineside_sync::mailbox::Receiver;
-use lineside_sync::stage::{self, WorkStage};
+use lineside_sync::stage::{self, ThreadWorkStage};
 use mio::{Events, Poll};
 use slab::Slab;
 
 use super::PendingConnection;
-use super::connection::{Connection, ConnectionScratch, FlushOutcome};
+use super::connection::{ConnectionScratch, FlushOutcome, PartitionConnection};
 use super::drain::DrainSchedule;
-use super::fanout_scheduler::FanoutScheduler;
+use super::fanout_scheduler::RoomFanoutScheduler;
 use super::limits::{
     BUSY_PER_TURN, EVENTS_AT_ONCE, READ_SLICE_BYTES, SLICES_PER_TURN, STATES_AT_ONCE,
 };
@@ -28,10 +28,10 @@ use super::timer_wheel::TimerWheel;
 use super::waker::{CheckedTokens, PartitionWaker, WAKER_TOKEN};
 use super::workers::WorkerThreads;
 use crate::auth::Authorizer;
-use crate::close_reason::CloseReason;
+use crate::close_reason::ConnectionCloseReason;
 
 /// The parameters of a partition.
-pub(super) struct PartitionConfig {
+pub(super) struct PartitionThreadConfig {
     pub(super) hub: Arc<Hub>,
     pub(super) authorizer: Arc<dyn Authorizer>,
     pub(super) clock: Arc<dyn Clock>,
@@ -52,8 +52,8 @@ pub(super) struct PartitionThread {
     waker: Waker,
     poll: Poll,
     listener: PartitionListener,
-    rows: Slab<Connection>,
-    scheduler: FanoutScheduler,
+    rows: Slab<PartitionConnection>,
+    scheduler: RoomFanoutScheduler,
     /// The connections with more to write than one slice. Bound: each row once.
     busy: VecDeque<u32>,
     /// The connections to resume. Bound: each row once per turn.
@@ -76,8 +76,8 @@ pub(super) struct PartitionThread {
 }
 
 impl PartitionThread {
-    pub(super) fn new(config: PartitionConfig) -> io::Result<Self> {
-        let PartitionConfig { hub, authorizer, clock, inbox, workers, metrics, drain, seed } =
+    pub(super) fn new(config: PartitionThreadConfig) -> io::Result<Self> {
+        let PartitionThreadConfig { hub, authorizer, clock, inbox, workers, metrics, drain, seed } =
             config;
         let poll = Poll::new()?;
         let partition_waker = Arc::new(PartitionWaker::new(&poll)?);
@@ -94,7 +94,7 @@ impl PartitionThread {
             partition_waker,
             poll,
             rows: Slab::new(),
-            scheduler: FanoutScheduler::default(),
+            scheduler: RoomFanoutScheduler::default(),
             busy: VecDeque::new(),
             resuming: Vec::new(),
             unread: Vec::new(),
@@ -124,9 +124,10 @@ impl PartitionThread {
 
     fn restart_after_panic(&mut self) {
         let rows: Vec<u32> = self.rows.iter().map(|(number, _)| number as u32).collect();
-        rows.into_iter().for_each(|number| self.remove_connection(number, CloseReason::Fault));
+        rows.into_iter()
+            .for_each(|number| self.remove_connection(number, ConnectionCloseReason::Fault));
         self.metrics.pending_snapshots.subtract(self.state_queue.len() as u64);
-        self.scheduler = FanoutScheduler::default();
+        self.scheduler = RoomFanoutScheduler::default();
         self.scratch = ConnectionScratch::default();
         self.wheel = TimerWheel::new(self.monotonic_now());
         self.busy.clear();
@@ -147,23 +148,23 @@ impl PartitionThread {
                 // Only a broken poller returns another error; no connection can be served without it.
                 Err(_) => return,
             }
-            self.accept_pending();
+            self.accept_mailbox_connections();
             let now = self.monotonic_now();
-            let delivering = stage::enter_stage(WorkStage::Deliver);
-            self.write_ready_rooms();
-            let receiving = stage::enter_stage(WorkStage::Receive);
+            let delivering = stage::set_stage_until_dropped(ThreadWorkStage::Deliver);
+            self.write_slices_of_ready_rooms();
+            let receiving = stage::set_stage_until_dropped(ThreadWorkStage::Receive);
             for event in &events {
                 if event.token() != WAKER_TOKEN {
-                    self.handle_event(event, now);
+                    self.handle_poll_event(event, now);
                 }
             }
-            self.resume_connections(now);
-            self.continue_reads(now);
+            self.resume_waiting_connections(now);
+            self.continue_deferred_reads(now);
             drop(receiving);
-            self.continue_writes(now);
-            self.grant_state_slots();
+            self.continue_queued_writes(now);
+            self.grant_state_transfer_slots();
             drop(delivering);
-            self.handle_due(now);
+            self.handle_due_connections(now);
             self.close_for_drain(now);
         }
     }
@@ -181,13 +182,13 @@ impl PartitionThread {
             || !self.busy.is_empty()
             || !self.unread.is_empty()
             || !self.resuming.is_empty();
-        if has_more || !self.inbox.register_waker(&self.waker) {
+        if has_more || !self.inbox.register_waker_if_empty(&self.waker) {
             return Duration::ZERO;
         }
         self.scratch.codecs.runs.clear();
         let now = self.monotonic_now();
         let mut timeout = self.wheel.until_next_second(now);
-        if let Some(due) = self.scheduler.next_due() {
+        if let Some(due) = self.scheduler.next_pass_due() {
             timeout = timeout.min(due.saturating_sub(now));
         }
         if self.draining.is_some() {
@@ -197,39 +198,39 @@ impl PartitionThread {
     }
 
     /// Continues with the rooms that have news.
-    fn write_ready_rooms(&mut self) {
-        let mut slots: Vec<SubscriberSlot> = Vec::new();
+    fn write_slices_of_ready_rooms(&mut self) {
+        let mut slots: Vec<PartitionSubscription> = Vec::new();
         for _ in 0..SLICES_PER_TURN {
             let now = self.monotonic_now();
-            self.scheduler.take_ready_rooms(&mut self.listener, now);
-            self.scheduler.next_slice(&mut slots, now);
+            self.scheduler.start_due_passes(&mut self.listener, now);
+            self.scheduler.take_next_slice(&mut slots, now);
             if slots.is_empty() && !self.scheduler.has_running_pass() {
                 return;
             }
             // Notes all subscriptions first: one row's memory is fetched while the next row is handled.
             for slot in &slots {
                 if let Some(row) = self.rows.get_mut(slot.row as usize) {
-                    row.transport.session().note_news(slot.subscription);
+                    row.transport.session().mark_subscription_has_news(slot.subscription);
                 }
             }
             for slot in slots.drain(..) {
-                self.write_or_queue(slot.row, now);
+                self.write_or_queue_connection(slot.row, now);
             }
         }
     }
 
     /// Writes a connection's output: news now, a state in turn with others.
-    fn write_or_queue(&mut self, number: u32, now: Duration) {
+    fn write_or_queue_connection(&mut self, number: u32, now: Duration) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
         if row.transport.session().is_receiving_state() {
-            self.queue_write(number);
+            self.queue_connection_write(number);
         } else {
-            self.write_connection(number, now);
+            self.write_connection_output(number, now);
         }
     }
 
     /// Queues a connection to write its output in turn.
-    fn queue_write(&mut self, number: u32) {
+    fn queue_connection_write(&mut self, number: u32) {
         if let Some(row) = self.rows.get_mut(number as usize)
             && !row.is_busy
         {
@@ -239,7 +240,7 @@ impl PartitionThread {
     }
 
     /// Writes a connection's output.
-    fn write_connection(&mut self, number: u32, now: Duration) {
+    fn write_connection_output(&mut self, number: u32, now: Duration) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
         let had_state = row.has_state_permit;
         let n_states = self.n_states;
@@ -248,12 +249,12 @@ impl PartitionThread {
             self.n_states += 1;
         }
         match flushed {
-            FlushOutcome::Drained => self.note_drained(number),
+            FlushOutcome::Drained => self.handle_drained_connection(number),
             FlushOutcome::Blocked => {
                 self.metrics.blocked.increment();
-                self.schedule_deadline(number);
+                self.schedule_next_deadline(number);
             }
-            FlushOutcome::More => self.queue_write(number),
+            FlushOutcome::More => self.queue_connection_write(number),
             FlushOutcome::NeedsStatePermit => {
                 if !row.is_waiting_for_state {
                     row.is_waiting_for_state = true;
@@ -267,7 +268,7 @@ impl PartitionThread {
 
     /// Handles a connection whose socket has accepted everything: frees its place for a state transfer, and reads it
     /// again.
-    fn note_drained(&mut self, number: u32) {
+    fn handle_drained_connection(&mut self, number: u32) {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
         if row.has_state_permit && !row.transport.session().is_receiving_state() {
             row.has_state_permit = false;
@@ -282,22 +283,22 @@ impl PartitionThread {
     }
 
     /// Schedules the connection for its next deadline.
-    fn schedule_deadline(&mut self, number: u32) {
+    fn schedule_next_deadline(&mut self, number: u32) {
         if let Some(row) = self.rows.get_mut(number as usize) {
-            let due = row.next_due();
+            let due = row.next_deadline();
             if due.as_secs() + 1 < u64::from(row.due) {
                 row.due = self.wheel.schedule_row(number, due);
             }
         }
     }
 
-    fn handle_event(&mut self, event: &mio::event::Event, now: Duration) {
+    fn handle_poll_event(&mut self, event: &mio::event::Event, now: Duration) {
         let number = event.token().0;
         let Some(row) = self.rows.get_mut(number) else { return };
         let number = number as u32;
         if event.is_writable() {
-            row.note_writable();
-            self.queue_write(number);
+            row.mark_socket_writable();
+            self.queue_connection_write(number);
         }
         if event.is_readable() || event.is_read_closed() || event.is_error() {
             // Later input causes another event.
@@ -314,12 +315,12 @@ impl PartitionThread {
         }
         match row.socket().read_bytes(&mut self.read_buffer) {
             Ok(0) => {
-                let why = row.peer_close_reason();
+                let why = row.reason_after_peer_closed();
                 return self.remove_connection(number, why);
             }
             Ok(n) => {
                 let mut read = std::mem::take(&mut self.read_buffer);
-                self.receive_bytes(number, &mut read[..n], now);
+                self.receive_connection_bytes(number, &mut read[..n], now);
                 self.read_buffer = read;
                 // Fewer bytes than fit were all that was there.
                 if n == self.read_buffer.len() || is_closed {
@@ -327,37 +328,37 @@ impl PartitionThread {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-            Err(_) => return self.remove_connection(number, CloseReason::Client),
+            Err(_) => return self.remove_connection(number, ConnectionCloseReason::Client),
         }
-        self.write_or_queue(number, now);
-        self.schedule_deadline(number);
+        self.write_or_queue_connection(number, now);
+        self.schedule_next_deadline(number);
     }
 
-    fn receive_bytes(&mut self, number: u32, bytes: &mut [u8], now: Duration) {
+    fn receive_connection_bytes(&mut self, number: u32, bytes: &mut [u8], now: Duration) {
         if let Some(row) = self.rows.get_mut(number as usize) {
             let token = row.receive_bytes(bytes, now, &mut self.scratch);
-            self.check_token(number, token);
+            self.check_token_on_worker(number, token);
         }
     }
 
     /// Lets a worker check a token, after which the connection is resumed.
-    fn check_token(&mut self, number: u32, token: Option<Box<str>>) {
+    fn check_token_on_worker(&mut self, number: u32, token: Option<Box<str>>) {
         let row = self.rows.get(number as usize);
         if let Some(token) = token
             && let Some(id) = row.and_then(|row| row.transport.connection_id()).cloned()
         {
             let (authorizer, checked_tokens) =
                 (self.authorizer.clone(), self.checked_tokens.clone());
-            self.workers.run_job(Box::new(move || {
+            self.workers.submit_job(Box::new(move || {
                 authorizer.check_token(&token);
-                checked_tokens.report_checked(number, id);
+                checked_tokens.report_checked_token(number, id);
             }));
         }
     }
 
     /// Resumes connections that waited for their socket or for a worker.
-    fn resume_connections(&mut self, now: Duration) {
-        for (number, id) in self.checked_tokens.take_checked() {
+    fn resume_waiting_connections(&mut self, now: Duration) {
+        for (number, id) in self.checked_tokens.take_checked_tokens() {
             let row = self.rows.get(number as usize);
             if row.and_then(|row| row.transport.connection_id()).is_some_and(|its| *its == id) {
                 self.resuming.push(number);
@@ -369,25 +370,25 @@ impl PartitionThread {
             if !row.is_read_paused() && std::mem::take(&mut row.is_read_deferred) {
                 self.unread.push((number, true));
             }
-            self.check_token(number, token);
-            self.write_or_queue(number, now);
-            self.schedule_deadline(number);
+            self.check_token_on_worker(number, token);
+            self.write_or_queue_connection(number, now);
+            self.schedule_next_deadline(number);
         }
     }
 
-    fn continue_reads(&mut self, now: Duration) {
+    fn continue_deferred_reads(&mut self, now: Duration) {
         for (number, is_closed) in std::mem::take(&mut self.unread) {
             self.read_connection(number, is_closed, now);
         }
     }
 
     /// Continues with connections that have much to write, or could not write.
-    fn continue_writes(&mut self, now: Duration) {
+    fn continue_queued_writes(&mut self, now: Duration) {
         for _ in 0..self.busy.len().min(BUSY_PER_TURN) {
             let Some(number) = self.busy.pop_front() else { return };
             if let Some(row) = self.rows.get_mut(number as usize) {
                 row.is_busy = false;
-                self.write_connection(number, now);
+                self.write_connection_output(number, now);
             }
         }
         if self.n_states > 0 {
@@ -397,19 +398,19 @@ impl PartitionThread {
     }
 
     /// Gives free places to connections that wait for a state.
-    fn grant_state_slots(&mut self) {
+    fn grant_state_transfer_slots(&mut self) {
         let free = STATES_AT_ONCE.saturating_sub(self.n_states);
         for _ in 0..self.state_queue.len().min(free) {
             let Some(number) = self.state_queue.pop_front() else { return };
             self.metrics.pending_snapshots.subtract(1);
             if let Some(row) = self.rows.get_mut(number as usize) {
                 row.is_waiting_for_state = false;
-                self.queue_write(number);
+                self.queue_connection_write(number);
             }
         }
     }
 
-    fn handle_due(&mut self, now: Duration) {
+    fn handle_due_connections(&mut self, now: Duration) {
         let mut due = Vec::new();
         self.wheel.take_due_rows(now, &mut due);
         for (number, second) in due {
@@ -418,12 +419,12 @@ impl PartitionThread {
             else {
                 continue;
             };
-            if let Some(why) = row.check_deadlines(now) {
+            if let Some(why) = row.check_connection_deadlines(now) {
                 self.remove_connection(number, why);
                 continue;
             }
-            row.due = self.wheel.schedule_row(number, row.next_due());
-            self.write_connection(number, now);
+            row.due = self.wheel.schedule_row(number, row.next_deadline());
+            self.write_connection_output(number, now);
         }
     }
 
@@ -433,7 +434,7 @@ impl PartitionThread {
             && let Some(duration) = self.drain.get()
         {
             self.draining = Some(DrainSchedule::new(now, *duration, self.rows.len()));
-            self.inbox.close();
+            self.inbox.close_mailbox();
         }
         let Some(draining) = self.draining else { return };
         let open = self.rows.iter().filter(|(_, row)| !row.is_closing()).count();
@@ -447,14 +448,14 @@ impl PartitionThread {
             .collect();
         for number in closing {
             if let Some(row) = self.rows.get_mut(number as usize) {
-                row.close_with_reason(CloseReason::Shutdown, now);
-                self.write_connection(number, now);
-                self.schedule_deadline(number);
+                row.close_from_server(ConnectionCloseReason::Shutdown, now);
+                self.write_connection_output(number, now);
+                self.schedule_next_deadline(number);
             }
         }
     }
 
-    fn remove_connection(&mut self, number: u32, why: CloseReason) {
+    fn remove_connection(&mut self, number: u32, why: ConnectionCloseReason) {
         let row = self.rows.remove(number as usize);
         if row.has_state_permit {
             self.n_states -= 1;

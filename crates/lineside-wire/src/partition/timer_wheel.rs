@@ -17,12 +17,12 @@ pub(super) struct TimerWheel {
 
 impl TimerWheel {
     pub(super) fn new(now: Duration) -> Self {
-        Self { slots: std::array::from_fn(|_| Vec::new()), at: to_second(now) }
+        Self { slots: std::array::from_fn(|_| Vec::new()), at: to_whole_second(now) }
     }
 
     /// Schedules a row for the second after `due`, or for the last second of the wheel. Returns the second.
     pub(super) fn schedule_row(&mut self, row: u32, due: Duration) -> u32 {
-        let due = to_second(due).saturating_add(1);
+        let due = to_whole_second(due).saturating_add(1);
         let due = due.clamp(self.at + 1, self.at + SLOTS - 1);
         self.slots[(due % SLOTS) as usize].push(row);
         due
@@ -30,7 +30,7 @@ impl TimerWheel {
 
     /// Adds the rows scheduled up to `now`, each with its second.
     pub(super) fn take_due_rows(&mut self, now: Duration, into: &mut Vec<(u32, u32)>) {
-        let now = to_second(now);
+        let now = to_whole_second(now);
         // After a long sleep each slot is visited once.
         let from = self.at.max(now.saturating_sub(SLOTS)) + 1;
         for at in from..=now {
@@ -46,7 +46,7 @@ impl TimerWheel {
     }
 }
 
-fn to_second(at: Duration) -> u32 {
+fn to_whole_second(at: Duration) -> u32 {
     u32::try_from(at.as_secs()).unwrap_or(u32::MAX - SLOTS)
 }
 

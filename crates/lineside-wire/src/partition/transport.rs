@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_hub::{Hub, PartitionListener, Session, SessionLimits};
 
-use crate::close_reason::CloseReason;
+use crate::close_reason::ConnectionCloseReason;
 use crate::thread_codecs::ThreadCodecs;
 
 /// A transport that a connection requested.
@@ -63,7 +63,7 @@ impl fmt::Debug for OpenedTransport {
 /// The end of a connection: the reason and the last output.
 #[derive(Debug)]
 pub struct ConnectionEnding {
-    pub why: CloseReason,
+    pub why: ConnectionCloseReason,
     /// The last output.
     pub last: Option<Bytes>,
 }
@@ -138,12 +138,12 @@ pub trait Transport: Send {
     }
 
     /// Returns the last message of a connection that the server closes.
-    fn closing_message(&self, _why: CloseReason) -> Option<Bytes> {
+    fn closing_message(&self, _why: ConnectionCloseReason) -> Option<Bytes> {
         None
     }
 
     /// Returns true if the client must close its side before the socket is closed.
-    fn waits_for_peer_close(&self, _why: CloseReason) -> bool {
+    fn waits_for_peer_close(&self, _why: ConnectionCloseReason) -> bool {
         false
     }
 }

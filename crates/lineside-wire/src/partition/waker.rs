@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::task::Wake;
 
-use lineside_hub::Listener;
+use lineside_hub::NewsListener;
 use mio::{Poll, Token};
 use parking_lot::Mutex;
 
@@ -20,21 +20,21 @@ impl PartitionWaker {
         mio::Waker::new(poll.registry(), WAKER_TOKEN).map(Self)
     }
 
-    pub(super) fn wake_poll(&self) {
+    pub(super) fn wake_partition_poller(&self) {
         // Fails only if the poller is gone, and with it the partition.
         _ = self.0.wake();
     }
 }
 
-impl Listener for PartitionWaker {
-    fn signal(&self) {
-        self.wake_poll();
+impl NewsListener for PartitionWaker {
+    fn signal_news(&self) {
+        self.wake_partition_poller();
     }
 }
 
 impl Wake for PartitionWaker {
     fn wake(self: Arc<Self>) {
-        self.wake_poll();
+        self.wake_partition_poller();
     }
 }
 
@@ -51,12 +51,12 @@ impl CheckedTokens {
     }
 
     /// Returns the reports since the last call.
-    pub(super) fn take_checked(&self) -> Vec<(u32, Arc<str>)> {
+    pub(super) fn take_checked_tokens(&self) -> Vec<(u32, Arc<str>)> {
         std::mem::take(&mut *self.rows.lock())
     }
 
-    pub(super) fn report_checked(&self, row: u32, id: Arc<str>) {
+    pub(super) fn report_checked_token(&self, row: u32, id: Arc<str>) {
         self.rows.lock().push((row, id));
-        self.partition_waker.wake_poll();
+        self.partition_waker.wake_partition_poller();
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::{io, thread};
 
 use lineside_hub::WorkerPool;
-use lineside_sync::stage::{self, WorkStage};
+use lineside_sync::stage::{self, ThreadWorkStage};
 use parking_lot::{Condvar, Mutex};
 
-type Job = Box<dyn FnOnce() + Send>;
+type WorkerJob = Box<dyn FnOnce() + Send>;
 
 /// A fixed number of threads and their jobs. Dropping it ends the threads and drops the jobs that have not started.
 pub(super) struct WorkerThreads {
@@ -24,7 +24,7 @@ struct WorkerShared {
 #[derive(Default)]
 struct PendingJobs {
     /// Bound: the callers have at most one job per room or row in progress.
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<WorkerJob>,
     is_closed: bool,
 }
 
@@ -34,22 +34,22 @@ impl WorkerThreads {
         for n in 0..threads.max(1) {
             let shared = shared.clone();
             let builder = thread::Builder::new().name(format!("worker-{n}"));
-            builder.spawn(move || shared.run_jobs())?;
+            builder.spawn(move || shared.run_jobs_until_closed())?;
         }
         Ok(Self { shared })
     }
 }
 
 impl WorkerShared {
-    fn run_jobs(&self) {
-        while let Some(job) = self.next_job() {
-            let _at = stage::enter_stage(WorkStage::Assist);
+    fn run_jobs_until_closed(&self) {
+        while let Some(job) = self.wait_for_next_job() {
+            let _at = stage::set_stage_until_dropped(ThreadWorkStage::Assist);
             // The panic hook has reported a panicking job; the other jobs must run.
             _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
         }
     }
 
-    fn next_job(&self) -> Option<Job> {
+    fn wait_for_next_job(&self) -> Option<WorkerJob> {
         let mut pending = self.pending.lock();
         loop {
             if pending.is_closed {
@@ -64,7 +64,7 @@ impl WorkerShared {
 }
 
 impl WorkerPool for WorkerThreads {
-    fn run_job(&self, job: Job) {
+    fn submit_job(&self, job: WorkerJob) {
         let mut pending = self.shared.pending.lock();
         if pending.is_closed {
             drop(pending);
@@ -98,8 +98,8 @@ mod tests {
     fn a_panicking_job_does_not_affect_other_jobs() {
         let pool = WorkerThreads::start_threads(1).expect("a thread");
         let (done, doing) = mpsc::sync_channel(1);
-        pool.run_job(Box::new(|| panic!("intended panic; the next job must still run")));
-        pool.run_job(Box::new(move || done.send(7).expect("a listener")));
+        pool.submit_job(Box::new(|| panic!("intended panic; the next job must still run")));
+        pool.submit_job(Box::new(move || done.send(7).expect("a listener")));
         assert_eq!(doing.recv(), Ok(7));
     }
 
@@ -108,13 +108,13 @@ mod tests {
         let pool = WorkerThreads::start_threads(1).expect("a thread");
         let (begin, begun) = mpsc::sync_channel(1);
         let (end, wait) = mpsc::sync_channel::<()>(1);
-        pool.run_job(Box::new(move || {
+        pool.submit_job(Box::new(move || {
             begin.send(()).expect("a listener");
             _ = wait.recv();
         }));
         begun.recv().expect("the first job began");
         let (sender, receiver) = mpsc::sync_channel::<()>(1);
-        pool.run_job(Box::new(move || drop(sender)));
+        pool.submit_job(Box::new(move || drop(sender)));
         drop(pool);
         assert!(receiver.recv().is_err(), "the job and its sender were dropped");
         drop(end);

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_hub::{Hub, RunCache, Session, SessionLimits, SubscribeError};
+use lineside_hub::{Hub, JoinedPublicationsCache, Session, SessionLimits, SubscribeError};
 
-use super::open::subscribe_all;
-use super::{CHANNELS_MAX, LastEventId, OpenError, RETRY_MILLIS, event};
-use crate::close_reason::CloseReason;
+use super::open::subscribe_to_all_channels;
+use super::{CHANNELS_MAX, LastEventId, RETRY_MILLIS, SseOpenError, event};
+use crate::close_reason::ConnectionCloseReason;
 use crate::partition::TransportOpening;
 
 /// The subscriber of a stream; anonymous and without expiry by default.
@@ -28,7 +28,7 @@ pub(super) struct SseConnection {
     last_heartbeat_id: Option<Box<str>>,
     /// The expiry, on the caller's clock.
     expires: Option<Duration>,
-    ended: Option<CloseReason>,
+    ended: Option<ConnectionCloseReason>,
     /// The bytes that the client has sent since its request.
     pub(super) bytes_received: usize,
 }
@@ -40,11 +40,11 @@ impl SseConnection {
         channels: &[Box<str>],
         last: &LastEventId,
         reader: &SseSubscriber,
-    ) -> Result<(Self, Bytes), OpenError> {
+    ) -> Result<(Self, Bytes), SseOpenError> {
         let (hub, session) = (opening.hub(), opening.open_session(LIMITS));
         let reader = (reader, opening.now);
         let connection = Self::subscribe_session(hub, session, channels, last, reader)?;
-        Ok((connection, event::encode_retry(opening.rng.u64(RETRY_MILLIS))))
+        Ok((connection, event::encode_retry_line(opening.rng.u64(RETRY_MILLIS))))
     }
 
     /// Subscribes a session without subscriptions.
@@ -54,14 +54,14 @@ impl SseConnection {
         channels: &[impl AsRef<str>],
         last: &LastEventId,
         (reader, now): (&SseSubscriber, Duration),
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, SseOpenError> {
         if !reader.user.is_empty() {
-            match session.subscribe_user(&reader.user) {
+            match session.subscribe_to_user_orders(&reader.user) {
                 Ok(()) | Err(SubscribeError::AlreadySubscribed) => {}
-                Err(_) => return Err(OpenError::Overloaded),
+                Err(_) => return Err(SseOpenError::Overloaded),
             }
         }
-        subscribe_all(hub, &mut session, channels, last)?;
+        subscribe_to_all_channels(hub, &mut session, channels, last)?;
         let expires = reader.token_lifetime.map(|lives| now.saturating_add(lives));
         Ok(Self { session, last_heartbeat_id: None, expires, ended: None, bytes_received: 0 })
     }
@@ -72,18 +72,22 @@ impl SseConnection {
 
     /// Adds the pieces of the next event, or of several; returns false if there is none now, or if the stream has
     /// ended.
-    pub(super) fn next_event(&mut self, into: &mut Vec<Bytes>, runs: &mut RunCache) -> bool {
+    pub(super) fn next_event(
+        &mut self,
+        into: &mut Vec<Bytes>,
+        runs: &mut JoinedPublicationsCache,
+    ) -> bool {
         while self.ended.is_none() {
-            if let Some(run) = event::next_encoded_run(&mut self.session, runs) {
+            if let Some(run) = event::next_shared_events(&mut self.session, runs) {
                 into.push(run);
                 return true;
             }
             let Some(delivery) = self.session.next_delivery() else { return false };
-            if let Some(pieces) = event::encode_delivery(&delivery, &mut self.session) {
+            if let Some(pieces) = event::encode_delivery_event(&delivery, &mut self.session) {
                 into.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
                 return true;
             }
-            if let Some((why, comment)) = event::encode_end(&delivery) {
+            if let Some((why, comment)) = event::encode_stream_end(&delivery) {
                 into.push(comment);
                 self.ended = Some(why);
                 return true;
@@ -93,7 +97,7 @@ impl SseConnection {
     }
 
     /// Returns the reason if the stream has ended.
-    pub(super) fn close_reason(&self) -> Option<CloseReason> {
+    pub(super) fn close_reason(&self) -> Option<ConnectionCloseReason> {
         self.ended
     }
 
@@ -105,13 +109,13 @@ impl SseConnection {
     /// Ends the stream if the subscriber's token has expired; returns the last output.
     pub(super) fn close_if_expired(&mut self, now: Duration) -> Option<Bytes> {
         self.expires_at().filter(|due| *due <= now)?;
-        self.ended = Some(CloseReason::Expired);
+        self.ended = Some(ConnectionCloseReason::Expired);
         Some(event::EXPIRED)
     }
 
     /// Returns a heartbeat, with the id if it has changed since the last one.
     pub(super) fn next_heartbeat(&mut self) -> Bytes {
-        let id = event::encode_id(&mut self.session);
+        let id = event::encode_event_id(&mut self.session);
         let is_id_changed = id.as_deref() != self.last_heartbeat_id.as_deref();
         let heartbeat = event::encode_heartbeat(id.as_deref().filter(|_| is_id_changed));
         self.last_heartbeat_id = id.map(Into::into);

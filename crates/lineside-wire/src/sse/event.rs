@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use lineside_hub::{
-    Channel, Delivery, EncodedState, Epoch, FrameInput, FramedPayload, Position, Publication,
-    RunCache, Session, SubscriptionEnd,
+    ClientDelivery, EncodedChannelName, EncodedState, Epoch, FramedPayload,
+    JoinedPublicationsCache, Position, Publication, PublicationToFrame, Session,
+    SubscriptionEndReason,
 };
 
-use crate::close_reason::CloseReason;
+use crate::close_reason::ConnectionCloseReason;
 use crate::frames::{SSE_DATA, SSE_EVENT};
 use crate::json;
 
@@ -17,7 +18,7 @@ pub(super) type EventPieces = [Bytes; 3];
 
 /// Returns the `retry:` line with the client's reconnect delay. The line starts the block of the first event: alone it
 /// would be a block without data, which some clients report as an empty event.
-pub(super) fn encode_retry(millis: u64) -> Bytes {
+pub(super) fn encode_retry_line(millis: u64) -> Bytes {
     format!("retry: {millis}\n").into()
 }
 
@@ -37,33 +38,38 @@ pub(super) fn encode_heartbeat(id: Option<&str>) -> Bytes {
 pub(super) const EXPIRED: Bytes = Bytes::from_static(b": expired: the token has expired\n");
 
 /// Returns the reason and a comment for people who read the stream, if the delivery ends the stream.
-pub(super) fn encode_end(delivery: &Delivery) -> Option<(CloseReason, Bytes)> {
+pub(super) fn encode_stream_end(
+    delivery: &ClientDelivery,
+) -> Option<(ConnectionCloseReason, Bytes)> {
     match delivery {
-        Delivery::Ended { why: SubscriptionEnd::Slow, .. } => Some((
-            CloseReason::Slow,
+        ClientDelivery::Ended { why: SubscriptionEndReason::Slow, .. } => Some((
+            ConnectionCloseReason::Slow,
             Bytes::from_static(b": slow: the client fell behind repeatedly\n"),
         )),
-        Delivery::Ended { why: SubscriptionEnd::Lost, .. } => {
+        ClientDelivery::Ended { why: SubscriptionEndReason::Lost, .. } => {
             let said = b": lost: the missed publications are no longer stored\n";
-            Some((CloseReason::Slow, Bytes::from_static(said)))
+            Some((ConnectionCloseReason::Slow, Bytes::from_static(said)))
         }
-        Delivery::Ended { why: SubscriptionEnd::GroupEnded, .. } => {
+        ClientDelivery::Ended { why: SubscriptionEndReason::GroupEnded, .. } => {
             let said = b": changed: the operator changed the configured feeds\n";
-            Some((CloseReason::Changed, Bytes::from_static(said)))
+            Some((ConnectionCloseReason::Changed, Bytes::from_static(said)))
         }
         // A stream has no client id that an order could name or exclude.
-        Delivery::Disconnect { order, .. } if order.applies_to_client("") => {
+        ClientDelivery::Disconnect { order, .. } if order.applies_to_client("") => {
             let reason = order.reason.replace(['\n', '\r'], " ");
-            Some((CloseReason::Disconnected, format!(": disconnected: {reason}\n").into()))
+            Some((
+                ConnectionCloseReason::Disconnected,
+                format!(": disconnected: {reason}\n").into(),
+            ))
         }
         _ => None,
     }
 }
 
 /// Returns the client's positions as an id; `None` if there are none.
-pub(super) fn encode_id(session: &mut Session) -> Option<String> {
+pub(super) fn encode_event_id(session: &mut Session) -> Option<String> {
     let mut id = String::new();
-    for (name, position) in session.held_positions() {
+    for (name, position) in session.client_positions() {
         let comma = if id.is_empty() { "" } else { "," };
         let _ = write!(id, "{comma}{name}@{position}");
     }
@@ -71,56 +77,72 @@ pub(super) fn encode_id(session: &mut Session) -> Option<String> {
 }
 
 /// Encodes the session's last delivery; returns `None` for an end, or for a delivery that SSE has no event for.
-pub(super) fn encode_delivery(delivery: &Delivery, session: &mut Session) -> Option<EventPieces> {
+pub(super) fn encode_delivery_event(
+    delivery: &ClientDelivery,
+    session: &mut Session,
+) -> Option<EventPieces> {
     match delivery {
-        Delivery::Publication { channel, epoch, publication }
+        ClientDelivery::Publication { channel, epoch, publication }
             if session.subscription_count() == 1 =>
         {
             let position = Position { epoch: *epoch, offset: publication.offset };
-            let sequence = session.sequence_name(channel).unwrap_or_default();
-            let event =
-                encode_single_channel(&FrameInput { channel, sequence, position, publication });
+            let sequence = session.sequence_name_of_channel(channel).unwrap_or_default();
+            let event = encode_shared_publication_event(&PublicationToFrame {
+                channel,
+                sequence,
+                position,
+                publication,
+            });
             Some([event, Bytes::new(), Bytes::new()])
         }
-        Delivery::Publication { channel, epoch, publication } => {
-            let data = publication.payload.frame_in_slot(SSE_DATA, |data| {
-                encode_publication(channel, *epoch, publication, data)
+        ClientDelivery::Publication { channel, epoch, publication } => {
+            let data = publication.payload.get_or_encode_frame(SSE_DATA, |data| {
+                encode_publication_event(channel, *epoch, publication, data)
             });
-            Some([data.clone(), event_tail(encode_id(session).as_deref()), Bytes::new()])
+            Some([data.clone(), event_tail(encode_event_id(session).as_deref()), Bytes::new()])
         }
-        Delivery::State { channel, state, part, gap } => {
-            Some(encode_state_part(channel, state, *part, *gap, session))
+        ClientDelivery::State { channel, state, part, gap } => {
+            Some(encode_state_part_event(channel, state, *part, *gap, session))
         }
-        Delivery::Member { .. } | Delivery::Disconnect { .. } | Delivery::Ended { .. } => None,
+        ClientDelivery::Member { .. }
+        | ClientDelivery::Disconnect { .. }
+        | ClientDelivery::Ended { .. } => None,
     }
 }
 
 /// Returns the next events on a connection with one channel, as one shared piece.
-pub(super) fn next_encoded_run(session: &mut Session, runs: &mut RunCache) -> Option<Bytes> {
+pub(super) fn next_shared_events(
+    session: &mut Session,
+    runs: &mut JoinedPublicationsCache,
+) -> Option<Bytes> {
     let is_only_subscription = session.subscription_count() == 1;
     is_only_subscription
-        .then(|| session.next_run(SSE_EVENT, runs, |it| encode_single_channel(&it)))
+        .then(|| {
+            session.next_joined_publications(SSE_EVENT, runs, |it| {
+                encode_shared_publication_event(&it)
+            })
+        })
         .flatten()
 }
 
 /// Encodes a publication for connections with only this channel: they have equal ids, and so equal events.
-fn encode_single_channel(framing: &FrameInput<'_>) -> Bytes {
-    let FrameInput { channel, sequence, position, publication } = framing;
+fn encode_shared_publication_event(framing: &PublicationToFrame<'_>) -> Bytes {
+    let PublicationToFrame { channel, sequence, position, publication } = framing;
     let make = |data: &Bytes| {
-        let event = encode_publication(channel, position.epoch, publication, data);
+        let event = encode_publication_event(channel, position.epoch, publication, data);
         let id = (!sequence.is_empty()).then(|| format!("{sequence}@{position}"));
         [event, event_tail(id.as_deref())].concat().into()
     };
-    publication.payload.frame_in_slot(SSE_EVENT, make).clone()
+    publication.payload.get_or_encode_frame(SSE_EVENT, make).clone()
 }
 
-fn encode_publication(
-    channel: &Channel,
+fn encode_publication_event(
+    channel: &EncodedChannelName,
     epoch: Epoch,
     publication: &Publication,
     data: &Bytes,
 ) -> Bytes {
-    let data = json::to_single_line(data);
+    let data = json::json_on_single_line(data);
     let mut frame = BytesMut::with_capacity(data.len() + channel.as_str().len() + 80);
     write_event_head(&mut frame, channel, epoch, Some(publication.offset));
     frame.extend_from_slice(&data);
@@ -129,8 +151,8 @@ fn encode_publication(
 }
 
 /// Encodes a state's part: its bytes are sent unchanged, and only the bytes around them are made for this connection.
-fn encode_state_part(
-    channel: &Channel,
+fn encode_state_part_event(
+    channel: &EncodedChannelName,
     state: &EncodedState,
     part: usize,
     gap: bool,
@@ -148,18 +170,23 @@ fn encode_state_part(
         head.extend_from_slice(if empty { b"{\"gap\":true" } else { b"{\"gap\":true," });
     }
     let mut end = BytesMut::from(&b"}\n"[..]);
-    end.extend_from_slice(&event_tail(encode_id(session).as_deref()));
+    end.extend_from_slice(&event_tail(encode_event_id(session).as_deref()));
     [head.freeze(), data, end.freeze()]
 }
 
 /// Returns the part's data on one line; the slot shares the bytes if they need no change.
 fn single_line_part(part: &FramedPayload) -> Bytes {
-    part.frame_in_slot(SSE_DATA, json::to_single_line).clone()
+    part.get_or_encode_frame(SSE_DATA, json::json_on_single_line).clone()
 }
 
-fn write_event_head(into: &mut BytesMut, channel: &Channel, epoch: Epoch, offset: Option<u64>) {
+fn write_event_head(
+    into: &mut BytesMut,
+    channel: &EncodedChannelName,
+    epoch: Epoch,
+    offset: Option<u64>,
+) {
     into.extend_from_slice(b"data: {\"channel\":");
-    json::write_string(channel.as_str(), into);
+    json::write_json_string(channel.as_str(), into);
     let _ = write!(into, ",\"epoch\":\"{epoch}\"");
     if let Some(offset) = offset {
         let _ = write!(into, ",\"offset\":{offset}");

@@ -15,7 +15,7 @@ impl LastEventId {
     /// Parses the valid entries. If a sequence has several entries, none counts, because none is certain.
     pub fn parse_header(text: &str) -> Self {
         let end = text.floor_char_boundary(LAST_EVENT_ID_BYTES_MAX);
-        let entries = text[..end].split(',').take(CHANNELS_MAX).filter_map(parse_entry);
+        let entries = text[..end].split(',').take(CHANNELS_MAX).filter_map(parse_sequence_position);
         let mut entries: Vec<_> = entries.collect();
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         let once = entries.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() == 1);
@@ -23,7 +23,7 @@ impl LastEventId {
     }
 
     /// Returns the position listed for a sequence.
-    pub fn find_position(&self, sequence: &str) -> Option<Position> {
+    pub fn position_of_sequence(&self, sequence: &str) -> Option<Position> {
         let index = self.0.binary_search_by(|(name, _)| (**name).cmp(sequence)).ok()?;
         Some(self.0[index].1)
     }
@@ -34,7 +34,7 @@ impl LastEventId {
     }
 }
 
-fn parse_entry(entry: &str) -> Option<(Box<str>, Position)> {
+fn parse_sequence_position(entry: &str) -> Option<(Box<str>, Position)> {
     // Splits at the last `@`: a name may contain one, a position does not.
     let (name, position) = entry.trim().rsplit_once('@')?;
     Some((name.into(), position.parse().ok()?))
@@ -55,26 +55,28 @@ mod tests {
     fn entries_are_found_by_sequence() {
         let last =
             LastEventId::parse_header("city@00000001:57, area/u09t@00000002:3,app/a@b@00000003:9");
-        assert_eq!(last.find_position("city"), Some(at(1, 57)));
-        assert_eq!(last.find_position("area/u09t"), Some(at(2, 3)));
-        assert_eq!(last.find_position("app/a@b"), Some(at(3, 9)));
-        assert_eq!(last.find_position("cit"), None);
+        assert_eq!(last.position_of_sequence("city"), Some(at(1, 57)));
+        assert_eq!(last.position_of_sequence("area/u09t"), Some(at(2, 3)));
+        assert_eq!(last.position_of_sequence("app/a@b"), Some(at(3, 9)));
+        assert_eq!(last.position_of_sequence("cit"), None);
     }
 
     #[test]
     fn malformed_entries_are_ignored() {
         let last =
             LastEventId::parse_header("57,,@,city@,x@00000001:-1,good@00000001:1,y@1:1,\u{1f68b}");
-        assert_eq!(last.find_position("good"), Some(at(1, 1)));
-        assert!(["city", "x", "y", ""].iter().all(|name| last.find_position(name).is_none()));
+        assert_eq!(last.position_of_sequence("good"), Some(at(1, 1)));
+        assert!(
+            ["city", "x", "y", ""].iter().all(|name| last.position_of_sequence(name).is_none())
+        );
         assert!(LastEventId::parse_header("").is_empty());
     }
 
     #[test]
     fn duplicate_entries_of_a_sequence_are_ignored() {
         let last = LastEventId::parse_header("city@00000001:5,tram@00000001:5,city@00000001:9");
-        assert_eq!(last.find_position("city"), None);
-        assert_eq!(last.find_position("tram"), Some(at(1, 5)));
+        assert_eq!(last.position_of_sequence("city"), None);
+        assert_eq!(last.position_of_sequence("tram"), Some(at(1, 5)));
     }
 
     #[test]

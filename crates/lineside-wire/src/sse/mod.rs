@@ -20,7 +20,7 @@ mod transport;
 use connection::SseConnection;
 pub use connection::SseSubscriber;
 pub use last_event_id::LastEventId;
-pub use open::{OpenError, check_channels};
+pub use open::{SseOpenError, check_channels_exist};
 pub use stream::SseStream;
 pub use transport::SseRequest;
 

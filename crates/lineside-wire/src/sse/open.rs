@@ -1,12 +1,14 @@
 //! Opening a stream: from a request to subscriptions, or to an error.
 
-use lineside_hub::{BadChannel, Channel, Hub, ResolveError, Session, SubscribeError};
+use lineside_hub::{
+    BadChannelName, ChannelResolveError, EncodedChannelName, Hub, Session, SubscribeError,
+};
 
 use super::{CHANNELS_MAX, LastEventId};
 
 /// The reason why a connection cannot be opened. The text names the channel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
+pub enum SseOpenError {
     /// The request names no channel.
     #[error("the request names no channel; add one, for example ?channel=feed/city")]
     NoChannel,
@@ -19,7 +21,7 @@ pub enum OpenError {
         /// The name, cut to a readable length.
         name: Box<str>,
         /// The reason.
-        why: BadChannel,
+        why: BadChannelName,
     },
     /// There is no such feed.
     #[error("channel {name:?} names a feed that does not exist")]
@@ -40,7 +42,7 @@ pub enum OpenError {
     Overloaded,
 }
 
-impl OpenError {
+impl SseOpenError {
     /// Returns the `code` of the problem reply.
     pub fn problem_code(&self) -> &'static str {
         match self {
@@ -65,22 +67,22 @@ impl OpenError {
 /// The longest part of a name that an error repeats, in characters.
 const NAME_CHARS_MAX: usize = 120;
 
-fn quote_name(name: &str) -> Box<str> {
+fn shortened_channel_name(name: &str) -> Box<str> {
     name.chars().take(NAME_CHARS_MAX).collect::<String>().into()
 }
 
 /// Subscribes to each of the channels once.
-pub(super) fn subscribe_all(
+pub(super) fn subscribe_to_all_channels(
     hub: &Hub,
     session: &mut Session,
     names: &[impl AsRef<str>],
     last: &LastEventId,
-) -> Result<(), OpenError> {
+) -> Result<(), SseOpenError> {
     for name in names.iter().map(AsRef::as_ref) {
         match subscribe_channel(hub, session, name, last) {
             // A channel that is named twice is subscribed once.
             Ok(()) | Err(SubscribeError::AlreadySubscribed) => {}
-            Err(error) => return Err(refusal_for(error, name)),
+            Err(error) => return Err(open_error_for(error, name)),
         }
     }
     Ok(())
@@ -91,22 +93,22 @@ pub(super) fn subscribe_all(
 ///
 /// # Errors
 /// Returns an error if a name is not a channel or is unknown, or if there are no channels or too many.
-pub fn check_channels(hub: &Hub, names: &[impl AsRef<str>]) -> Result<(), OpenError> {
+pub fn check_channels_exist(hub: &Hub, names: &[impl AsRef<str>]) -> Result<(), SseOpenError> {
     check_channel_count(names)?;
     for name in names.iter().map(AsRef::as_ref) {
-        let resolved = Channel::parse_name(name)
-            .map_err(ResolveError::from)
-            .and_then(|channel| hub.sequence_name(&channel));
-        resolved.map_err(|error| refusal_for(error.into(), name))?;
+        let resolved = EncodedChannelName::parse_channel_name(name)
+            .map_err(ChannelResolveError::from)
+            .and_then(|channel| hub.sequence_name_of_channel(&channel));
+        resolved.map_err(|error| open_error_for(error.into(), name))?;
     }
     Ok(())
 }
 
-pub(super) fn check_channel_count(names: &[impl AsRef<str>]) -> Result<(), OpenError> {
+pub(super) fn check_channel_count(names: &[impl AsRef<str>]) -> Result<(), SseOpenError> {
     match names.len() {
-        0 => Err(OpenError::NoChannel),
+        0 => Err(SseOpenError::NoChannel),
         1..=CHANNELS_MAX => Ok(()),
-        _ => Err(OpenError::TooManyChannels),
+        _ => Err(SseOpenError::TooManyChannels),
     }
 }
 
@@ -116,27 +118,31 @@ fn subscribe_channel(
     name: &str,
     last: &LastEventId,
 ) -> Result<(), SubscribeError> {
-    let channel = Channel::parse_name(name).map_err(ResolveError::from)?;
-    let from =
-        if last.is_empty() { None } else { last.find_position(&hub.sequence_name(&channel)?) };
+    let channel =
+        EncodedChannelName::parse_channel_name(name).map_err(ChannelResolveError::from)?;
+    let from = if last.is_empty() {
+        None
+    } else {
+        last.position_of_sequence(&hub.sequence_name_of_channel(&channel)?)
+    };
     session.subscribe(&channel, from)?;
     Ok(())
 }
 
-fn refusal_for(error: SubscribeError, name: &str) -> OpenError {
+fn open_error_for(error: SubscribeError, name: &str) -> SseOpenError {
     match error {
-        SubscribeError::Unresolved(ResolveError::BadChannel(why)) => {
-            OpenError::BadChannel { name: quote_name(name), why }
+        SubscribeError::Unresolved(ChannelResolveError::BadChannel(why)) => {
+            SseOpenError::BadChannel { name: shortened_channel_name(name), why }
         }
-        SubscribeError::Unresolved(ResolveError::UnknownFeed) => {
-            OpenError::UnknownFeed { name: quote_name(name) }
+        SubscribeError::Unresolved(ChannelResolveError::UnknownFeed) => {
+            SseOpenError::UnknownFeed { name: shortened_channel_name(name) }
         }
-        SubscribeError::Unresolved(ResolveError::UnknownItem(code)) => {
-            OpenError::UnknownItem { name: quote_name(name), code }
+        SubscribeError::Unresolved(ChannelResolveError::UnknownItem(code)) => {
+            SseOpenError::UnknownItem { name: shortened_channel_name(name), code }
         }
-        SubscribeError::TooManyChannels => OpenError::TooManyChannels,
+        SubscribeError::TooManyChannels => SseOpenError::TooManyChannels,
         SubscribeError::TooManyRooms
         | SubscribeError::KeyTaken
-        | SubscribeError::AlreadySubscribed => OpenError::Overloaded,
+        | SubscribeError::AlreadySubscribed => SseOpenError::Overloaded,
     }
 }

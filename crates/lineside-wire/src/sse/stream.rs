@@ -9,13 +9,13 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::task::AtomicWaker;
-use lineside_hub::{Hub, Listener, RunCache};
+use lineside_hub::{Hub, JoinedPublicationsCache, NewsListener};
 use lineside_sync::{Clock, Sleep};
 
 use super::connection::{LIMITS, SseConnection, SseSubscriber};
 use super::open::check_channel_count;
-use super::{HEARTBEAT_INTERVAL, LastEventId, OpenError, RETRY_MILLIS, event};
-use crate::close_reason::CloseReason;
+use super::{HEARTBEAT_INTERVAL, LastEventId, RETRY_MILLIS, SseOpenError, event};
+use crate::close_reason::ConnectionCloseReason;
 
 /// The body of an `/events` reply.
 ///
@@ -25,21 +25,21 @@ use crate::close_reason::CloseReason;
 pub struct SseStream {
     connection: SseConnection,
     clock: Arc<dyn Clock>,
-    waker: Arc<StreamWaker>,
+    waker: Arc<StreamTaskWaker>,
     /// The rest of the current event. Bound: the pieces of one event, or a run.
     pieces: VecDeque<Bytes>,
     event_pieces: Vec<Bytes>,
-    runs: RunCache,
+    runs: JoinedPublicationsCache,
     heartbeat: Sleep,
     expiry: Option<Sleep>,
 }
 
 /// Wakes the task that owns the stream.
 #[derive(Debug, Default)]
-struct StreamWaker(AtomicWaker);
+struct StreamTaskWaker(AtomicWaker);
 
-impl Listener for StreamWaker {
-    fn signal(&self) {
+impl NewsListener for StreamTaskWaker {
+    fn signal_news(&self) {
         self.0.wake();
     }
 }
@@ -56,9 +56,9 @@ impl SseStream {
         last_event_id: Option<&str>,
         reader: &SseSubscriber,
         seed: u64,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, SseOpenError> {
         check_channel_count(channels)?;
-        let waker = Arc::new(StreamWaker::default());
+        let waker = Arc::new(StreamTaskWaker::default());
         let last = LastEventId::parse_header(last_event_id.unwrap_or_default());
         let clock = hub.clock().clone();
         let session = hub.open_session(waker.clone(), LIMITS);
@@ -66,7 +66,7 @@ impl SseStream {
         let connection =
             SseConnection::subscribe_session(hub, session, channels, &last, (reader, now))?;
         let mut rng = fastrand::Rng::with_seed(seed);
-        let pieces = VecDeque::from([event::encode_retry(rng.u64(RETRY_MILLIS))]);
+        let pieces = VecDeque::from([event::encode_retry_line(rng.u64(RETRY_MILLIS))]);
         // Connections opened together must not send heartbeats together forever.
         let heartbeat = clock.sleep(HEARTBEAT_INTERVAL.mul_f64(rng.f64().mul_add(0.5, 0.5)));
         let expiry = reader.token_lifetime.map(|lives| clock.sleep(lives));
@@ -76,7 +76,7 @@ impl SseStream {
 
     /// Returns the next bytes to write, or `None` if there are none now, or no more
     /// ([`close_reason`](Self::close_reason)). An event is never split by another one.
-    pub fn next_bytes(&mut self) -> Option<Bytes> {
+    pub fn next_output_bytes(&mut self) -> Option<Bytes> {
         if self.pieces.is_empty()
             && self.connection.next_event(&mut self.event_pieces, &mut self.runs)
         {
@@ -87,12 +87,12 @@ impl SseStream {
     }
 
     /// Returns the reason once the ended stream has returned everything; `None` while there may be more.
-    pub fn close_reason(&self) -> Option<CloseReason> {
+    pub fn close_reason(&self) -> Option<ConnectionCloseReason> {
         self.connection.close_reason().filter(|_| self.pieces.is_empty())
     }
 
     /// Ends the stream if the subscriber's token has expired, with a comment between two events.
-    fn poll_expiry(&mut self, cx: &mut Context<'_>) {
+    fn end_if_token_expired(&mut self, cx: &mut Context<'_>) {
         if self.expiry.as_mut().is_some_and(|sleep| sleep.as_mut().poll(cx).is_ready()) {
             self.expiry = None;
             self.pieces.extend(self.connection.close_if_expired(self.clock.monotonic()));
@@ -116,8 +116,8 @@ impl Stream for SseStream {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         // Registers the waker before it looks, so that a signal in between is not lost.
         self.waker.0.register(cx.waker());
-        self.poll_expiry(cx);
-        if let Some(bytes) = self.next_bytes() {
+        self.end_if_token_expired(cx);
+        if let Some(bytes) = self.next_output_bytes() {
             return Poll::Ready(Some(bytes));
         }
         if self.close_reason().is_some() {

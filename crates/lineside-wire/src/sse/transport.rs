@@ -7,13 +7,14 @@ use bytes::Bytes;
 use lineside_hub::Session;
 
 use super::{LastEventId, SseConnection, SseSubscriber};
-use crate::close_reason::CloseReason;
+use crate::close_reason::ConnectionCloseReason;
 use crate::partition::{
     ConnectionEnding, OpenedTransport, ReceiveStep, Transport, TransportOpening, TransportRequest,
 };
 use crate::thread_codecs::ThreadCodecs;
 
-/// A request for server-sent events of these channels, which [`check_channels`](super::check_channels) has accepted.
+/// A request for server-sent events of these channels, which [`check_channels_exist`](super::check_channels) has
+/// accepted.
 #[derive(Debug)]
 pub struct SseRequest {
     /// The channels as named in the request.
@@ -62,7 +63,7 @@ impl Transport for SseConnection {
         if self.bytes_received <= INPUT_BYTES_MAX {
             ReceiveStep::Ready
         } else {
-            ReceiveStep::End(ConnectionEnding { why: CloseReason::Flood, last: None })
+            ReceiveStep::End(ConnectionEnding { why: ConnectionCloseReason::Flood, last: None })
         }
     }
 
@@ -76,7 +77,7 @@ impl Transport for SseConnection {
         _out: &mut VecDeque<Bytes>,
     ) -> Option<ConnectionEnding> {
         self.close_if_expired(now)
-            .map(|last| ConnectionEnding { why: CloseReason::Expired, last: Some(last) })
+            .map(|last| ConnectionEnding { why: ConnectionCloseReason::Expired, last: Some(last) })
     }
 
     fn next_due(&self) -> Option<Duration> {

@@ -6,7 +6,7 @@ use std::fmt;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-use super::ReadError;
+use super::WebSocketReadError;
 
 /// The end of a flushed block, which is omitted on the wire (RFC 7692 §7.2.1).
 const FLUSH_END: [u8; 4] = [0, 0, 0xff, 0xff];
@@ -35,7 +35,7 @@ impl Default for Deflater {
 impl Deflater {
     /// Appends the compressed message as the payload of a frame.
     pub fn deflate_message(&mut self, message: &[u8], into: &mut BytesMut) {
-        let flushed = self.flush_block(message);
+        let flushed = self.compress_block(message);
         into.put_slice(flushed.strip_suffix(&FLUSH_END[..]).unwrap_or(flushed));
     }
 
@@ -43,11 +43,11 @@ impl Deflater {
     /// compressed bytes are shared by messages with different surroundings.
     ///
     /// [`stored`]: write_stored
-    pub(crate) fn deflate_middle(&mut self, middle: &[u8]) -> Bytes {
-        Bytes::copy_from_slice(self.flush_block(middle))
+    pub(crate) fn compress_message_middle(&mut self, middle: &[u8]) -> Bytes {
+        Bytes::copy_from_slice(self.compress_block(middle))
     }
 
-    fn flush_block(&mut self, message: &[u8]) -> &[u8] {
+    fn compress_block(&mut self, message: &[u8]) -> &[u8] {
         self.compress.reset();
         self.output.clear();
         self.output.reserve(message.len() / 2 + 64);
@@ -73,9 +73,9 @@ impl fmt::Debug for Deflater {
     }
 }
 
-/// Writes uncompressed bytes into a compressed message. Compressed or stored bytes must follow, and [`end_stored`] at
-/// the end.
-pub(crate) fn write_stored(into: &mut BytesMut, bytes: &[u8]) {
+/// Writes uncompressed bytes into a compressed message. Compressed or stored bytes must follow, and
+/// [`end_message_after_uncompressed`] at the end.
+pub(crate) fn write_uncompressed_blocks(into: &mut BytesMut, bytes: &[u8]) {
     for block in bytes.chunks(STORED_BYTES_MAX) {
         let length = block.len() as u16;
         into.put_u8(0);
@@ -86,7 +86,7 @@ pub(crate) fn write_stored(into: &mut BytesMut, bytes: &[u8]) {
 }
 
 /// Ends a compressed message after stored bytes: an empty stored block without its last four bytes.
-pub(crate) fn end_stored(into: &mut BytesMut) {
+pub(crate) fn end_message_after_uncompressed(into: &mut BytesMut) {
     into.put_u8(0);
 }
 
@@ -111,42 +111,46 @@ impl Inflater {
         &mut self,
         payload: &[u8],
         bytes_max: usize,
-    ) -> Result<Vec<u8>, ReadError> {
+    ) -> Result<Vec<u8>, WebSocketReadError> {
         self.decompress.reset(false);
         let mut message = Vec::new();
         // One byte more than allowed shows that the message is too large.
         grow_buffer(&mut message, payload.len().saturating_mul(3).max(64), bytes_max + 1);
         for piece in [payload, &FLUSH_END] {
-            if self.inflate_piece(piece, &mut message, bytes_max)? == Status::StreamEnd {
+            if self.inflate_up_to_limit(piece, &mut message, bytes_max)? == Status::StreamEnd {
                 break;
             }
         }
         Ok(message)
     }
 
-    fn inflate_piece(
+    fn inflate_up_to_limit(
         &mut self,
         mut rest: &[u8],
         message: &mut Vec<u8>,
         bytes_max: usize,
-    ) -> Result<Status, ReadError> {
+    ) -> Result<Status, WebSocketReadError> {
         loop {
             let before = self.decompress.total_in();
             let status = self
                 .decompress
                 .decompress_vec(rest, message, FlushDecompress::Sync)
-                .map_err(|_| ReadError::NotDeflated)?;
+                .map_err(|_| WebSocketReadError::NotDeflated)?;
             let taken = usize::try_from(self.decompress.total_in() - before).unwrap_or(rest.len());
             rest = &rest[taken..];
             if message.len() > bytes_max {
-                return Err(ReadError::TooLarge);
+                return Err(WebSocketReadError::TooLarge);
             }
             if status == Status::StreamEnd {
                 return Ok(status);
             }
             if message.len() < message.capacity() {
                 // No input was consumed and no output was written: the data is invalid.
-                return if rest.is_empty() { Ok(status) } else { Err(ReadError::NotDeflated) };
+                return if rest.is_empty() {
+                    Ok(status)
+                } else {
+                    Err(WebSocketReadError::NotDeflated)
+                };
             }
             let more = message.capacity() * 2;
             grow_buffer(message, more, bytes_max + 1);

@@ -35,11 +35,11 @@ pub enum Opcode {
 }
 
 /// Writes the head of a server's frame; `length` bytes of payload must follow.
-pub fn write_head(into: &mut impl BufMut, opcode: Opcode, compressed: bool, length: usize) {
-    write_any_head(into, opcode, compressed, length, 0);
+pub fn write_frame_head(into: &mut impl BufMut, opcode: Opcode, compressed: bool, length: usize) {
+    write_frame_head_with_mask(into, opcode, compressed, length, 0);
 }
 
-fn write_any_head(
+fn write_frame_head_with_mask(
     into: &mut impl BufMut,
     opcode: Opcode,
     compressed: bool,
@@ -62,22 +62,22 @@ fn write_any_head(
 
 /// Creates the buffer of a server's frame with a single allocation: append the payload, then [`finish_frame`] puts the
 /// head before it.
-pub fn begin_payload(payload_bytes: usize) -> BytesMut {
+pub fn new_frame_buffer(payload_bytes: usize) -> BytesMut {
     let mut frame = BytesMut::with_capacity(PLAIN_HEAD_BYTES_MAX + payload_bytes);
     frame.put_bytes(0, PLAIN_HEAD_BYTES_MAX);
     frame
 }
 
-/// Finishes a frame whose payload has been appended to the buffer of [`begin_payload`].
-pub fn finish_frame(mut frame: BytesMut, opcode: Opcode, compressed: bool) -> Bytes {
+/// Finishes a frame whose payload has been appended to the buffer of [`new_frame_buffer`].
+pub fn prepend_frame_head(mut frame: BytesMut, opcode: Opcode, compressed: bool) -> Bytes {
     let length = frame.len().saturating_sub(PLAIN_HEAD_BYTES_MAX);
-    frame.advance(PLAIN_HEAD_BYTES_MAX - head_bytes(length));
-    write_head(&mut &mut frame[..], opcode, compressed, length);
+    frame.advance(PLAIN_HEAD_BYTES_MAX - frame_head_size(length));
+    write_frame_head(&mut &mut frame[..], opcode, compressed, length);
     frame.freeze()
 }
 
-/// Returns the number of bytes that [`write_head`] writes for a payload of this length.
-pub fn head_bytes(length: usize) -> usize {
+/// Returns the number of bytes that [`write_frame_head`] writes for a payload of this length.
+pub fn frame_head_size(length: usize) -> usize {
     match length {
         0..=125 => 2,
         126..=0xffff => 4,
@@ -86,7 +86,7 @@ pub fn head_bytes(length: usize) -> usize {
 }
 
 /// Writes a client's frame. The mask must be unpredictable for the author of the payload.
-pub fn write_masked(
+pub fn write_masked_frame(
     into: &mut BytesMut,
     opcode: Opcode,
     compressed: bool,
@@ -94,7 +94,7 @@ pub fn write_masked(
     mask: [u8; 4],
 ) {
     into.reserve(HEAD_BYTES_MAX + payload.len());
-    write_any_head(into, opcode, compressed, payload.len(), MASKED);
+    write_frame_head_with_mask(into, opcode, compressed, payload.len(), MASKED);
     into.put_slice(&mask);
     let begin = into.len();
     into.put_slice(payload);
@@ -102,17 +102,17 @@ pub fn write_masked(
 }
 
 /// Writes a server's reply to a ping, with its payload.
-pub fn write_pong(into: &mut BytesMut, payload: &[u8]) {
+pub fn write_pong_frame(into: &mut BytesMut, payload: &[u8]) {
     let payload = &payload[..payload.len().min(CONTROL_BYTES_MAX)];
-    write_head(into, Opcode::Pong, false, payload.len());
+    write_frame_head(into, Opcode::Pong, false, payload.len());
     into.put_slice(payload);
 }
 
 /// Returns a server's last frame. A reason that is too long is cut.
-pub fn encode_close(code: u16, reason: &str) -> Bytes {
+pub fn encode_close_frame(code: u16, reason: &str) -> Bytes {
     let payload = close_payload(code, reason);
     let mut frame = BytesMut::with_capacity(2 + payload.len());
-    write_head(&mut frame, Opcode::Close, false, payload.len());
+    write_frame_head(&mut frame, Opcode::Close, false, payload.len());
     frame.put_slice(&payload);
     frame.freeze()
 }

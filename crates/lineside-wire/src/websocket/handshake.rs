@@ -44,7 +44,7 @@ pub struct HandshakeError {
     pub detail: &'static str,
 }
 
-const fn handshake_error(status: u16, detail: &'static str) -> HandshakeError {
+const fn new_handshake_error(status: u16, detail: &'static str) -> HandshakeError {
     HandshakeError { status, detail }
 }
 
@@ -67,34 +67,35 @@ impl AcceptedHandshake {
 ///
 /// # Errors
 /// Returns an error if the request does not open a WebSocket of version 13.
-pub fn accept_request<'a>(
+pub fn check_handshake_request<'a>(
     method: &str,
     headers: impl IntoIterator<Item = (&'a str, &'a [u8])>,
 ) -> Result<AcceptedHandshake, HandshakeError> {
     if method != "GET" {
-        return Err(handshake_error(405, "the method of a WebSocket handshake must be GET"));
+        return Err(new_handshake_error(405, "the method of a WebSocket handshake must be GET"));
     }
     let mut offered = HandshakeHeaders::default();
     for (name, value) in headers {
         if let Ok(value) = str::from_utf8(value) {
-            offered.take_header(name, value)?;
+            offered.read_handshake_header(name, value)?;
         }
     }
     if !offered.upgrade {
-        return Err(handshake_error(
+        return Err(new_handshake_error(
             426,
             "this URL expects a WebSocket handshake; send Upgrade: websocket",
         ));
     }
     if !offered.connection {
-        return Err(handshake_error(400, "the header Connection: Upgrade is missing"));
+        return Err(new_handshake_error(400, "the header Connection: Upgrade is missing"));
     }
     if !offered.version {
-        return Err(handshake_error(426, "the header Sec-WebSocket-Version must be 13"));
+        return Err(new_handshake_error(426, "the header Sec-WebSocket-Version must be 13"));
     }
-    let key = offered.key.ok_or(handshake_error(400, "the header Sec-WebSocket-Key is missing"))?;
+    let key =
+        offered.key.ok_or(new_handshake_error(400, "the header Sec-WebSocket-Key is missing"))?;
     if key.len() != KEY_CHARACTERS || !key.ends_with("==") {
-        return Err(handshake_error(
+        return Err(new_handshake_error(
             400,
             "the header Sec-WebSocket-Key must be 16 bytes in base64",
         ));
@@ -114,17 +115,17 @@ struct HandshakeHeaders<'a> {
 }
 
 impl<'a> HandshakeHeaders<'a> {
-    fn take_header(&mut self, name: &str, value: &'a str) -> Result<(), HandshakeError> {
+    fn read_handshake_header(&mut self, name: &str, value: &'a str) -> Result<(), HandshakeError> {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         if is("upgrade") {
-            self.upgrade |= lists_token(value, "websocket");
+            self.upgrade |= does_header_list_token(value, "websocket");
         } else if is("connection") {
-            self.connection |= lists_token(value, "upgrade");
+            self.connection |= does_header_list_token(value, "upgrade");
         } else if is("sec-websocket-version") {
             self.version = value.trim() == "13";
         } else if is("sec-websocket-key") {
             if self.key.replace(value.trim()).is_some() {
-                return Err(handshake_error(400, "the header Sec-WebSocket-Key appears twice"));
+                return Err(new_handshake_error(400, "the header Sec-WebSocket-Key appears twice"));
             }
         } else if is("sec-websocket-protocol") {
             // The client's order is its preference.
@@ -132,19 +133,19 @@ impl<'a> HandshakeHeaders<'a> {
                 || value.split(',').find_map(|it| ProtocolFormat::from_subprotocol(it.trim()));
             self.format = self.format.or_else(known);
         } else if is("sec-websocket-extensions") {
-            self.deflate |= value.split(',').any(is_acceptable_offer);
+            self.deflate |= value.split(',').any(is_acceptable_deflate_offer);
         }
         Ok(())
     }
 }
 
-fn lists_token(value: &str, token: &str) -> bool {
+fn does_header_list_token(value: &str, token: &str) -> bool {
     value.split(',').any(|it| it.trim().eq_ignore_ascii_case(token))
 }
 
 /// Returns true if an offer (RFC 7692 §7.1) can be accepted. An offer that limits the server's window cannot; one for
 /// the client's window only announces support.
-fn is_acceptable_offer(offer: &str) -> bool {
+fn is_acceptable_deflate_offer(offer: &str) -> bool {
     let mut parameters = offer.split(';').map(str::trim);
     if !parameters.next().is_some_and(|name| name.eq_ignore_ascii_case("permessage-deflate")) {
         return false;
@@ -169,7 +170,7 @@ fn is_acceptable_offer(offer: &str) -> bool {
 
 /// A client's request.
 #[derive(Clone, Debug)]
-pub struct HandshakeRequest {
+pub struct ClientHandshakeRequest {
     key: String,
     pub format: ProtocolFormat,
     /// True if compression is offered.
@@ -178,7 +179,7 @@ pub struct HandshakeRequest {
 
 /// The options that a server has accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HandshakeResponse {
+pub struct ServerHandshakeReply {
     /// True if messages may be compressed.
     pub deflate: bool,
     /// The length of the reply's head in bytes; frames start after it.
@@ -196,7 +197,7 @@ pub enum HandshakeRefusal {
     Malformed(&'static str),
 }
 
-impl HandshakeRequest {
+impl ClientHandshakeRequest {
     /// Creates a request with a new key.
     pub fn new(format: ProtocolFormat, deflate: bool) -> Self {
         Self { key: generate_key(), format, deflate }
@@ -204,7 +205,7 @@ impl HandshakeRequest {
 
     /// Writes the request as text. `host` is an authority and `target` a path with its query, both in the form used in
     /// a request.
-    pub fn write_request(&self, host: &str, target: &str, into: &mut BytesMut) {
+    pub fn write_handshake_request(&self, host: &str, target: &str, into: &mut BytesMut) {
         let _ = write!(
             into,
             "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
@@ -222,7 +223,10 @@ impl HandshakeRequest {
     ///
     /// # Errors
     /// Returns an error if the reply is a refusal, or not valid for this request.
-    pub fn read_reply(&self, bytes: &[u8]) -> Result<Option<HandshakeResponse>, HandshakeRefusal> {
+    pub fn read_server_reply(
+        &self,
+        bytes: &[u8],
+    ) -> Result<Option<ServerHandshakeReply>, HandshakeRefusal> {
         let mut headers = [httparse::EMPTY_HEADER; REPLY_HEADERS_MAX];
         let mut reply = httparse::Response::new(&mut headers);
         let head_bytes = match reply.parse(bytes) {
@@ -254,13 +258,13 @@ impl HandshakeRequest {
         }
         let deflate = match find("sec-websocket-extensions") {
             None => false,
-            Some(extension) if self.deflate && is_acceptable_offer(extension) => true,
+            Some(extension) if self.deflate && is_acceptable_deflate_offer(extension) => true,
             Some(_) => {
                 return Err(HandshakeRefusal::Malformed(
                     "the server selected an extension that was not offered",
                 ));
             }
         };
-        Ok(Some(HandshakeResponse { deflate, head_bytes }))
+        Ok(Some(ServerHandshakeReply { deflate, head_bytes }))
     }
 }

@@ -14,9 +14,9 @@ pub mod handshake;
 mod reader;
 
 pub use self::deflate::{Deflater, Inflater};
-pub use self::reader::{ReadError, WebSocketEvent, WebSocketReader};
+pub use self::reader::{WebSocketEvent, WebSocketReadError, WebSocketReader};
 
-pub(crate) use self::deflate::{end_stored, write_stored};
+pub(crate) use self::deflate::{end_message_after_uncompressed, write_uncompressed_blocks};
 
 /// The largest message that is read from a client, in bytes, both compressed and decompressed.
 pub const MESSAGE_BYTES_MAX: usize = 256 << 10;

@@ -12,7 +12,7 @@ use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{CloseCode, Control, Data, OpCode};
 
 use super::deflate::grow_buffer;
-use super::frame::{HEAD_BYTES_MAX, apply_mask, head_bytes as frame_head_bytes};
+use super::frame::{HEAD_BYTES_MAX, apply_mask, frame_head_size as frame_head_bytes};
 use super::{CONTROL_BYTES_MAX, EndpointRole, Inflater};
 
 /// The largest number of frames in one message. Each frame must be processed, even an empty one.
@@ -40,7 +40,7 @@ pub enum WebSocketEvent<'a> {
 
 /// The reason why a connection cannot be read any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReadError {
+pub enum WebSocketReadError {
     /// The bytes break a rule of the protocol.
     #[error("{0}")]
     Protocol(&'static str),
@@ -55,7 +55,7 @@ pub enum ReadError {
     TooLarge,
 }
 
-impl ReadError {
+impl WebSocketReadError {
     /// Returns the close code (RFC 6455 §7.4.1).
     pub fn close_code(self) -> u16 {
         match self {
@@ -122,12 +122,12 @@ impl WebSocketReader {
         &mut self,
         input: &mut &'a mut [u8],
         inflater: &mut Inflater,
-    ) -> Option<Result<WebSocketEvent<'a>, ReadError>> {
+    ) -> Option<Result<WebSocketEvent<'a>, WebSocketReadError>> {
         if self.done {
             *input = &mut [];
             return None;
         }
-        let result = self.advance_frame(input, inflater).transpose();
+        let result = self.read_next_frame(input, inflater).transpose();
         if self.partial.as_ref().is_some_and(|partial| partial.is_empty()) {
             self.partial = None;
         }
@@ -144,7 +144,7 @@ impl WebSocketReader {
     }
 
     /// Returns the bytes of memory for incomplete input.
-    pub fn held_bytes(&self) -> usize {
+    pub fn partial_input_memory(&self) -> usize {
         let partial_bytes = |partial: &PartialInput| {
             let message = partial.message.as_ref().map_or(0, |it| it.payload.capacity());
             mem::size_of::<PartialInput>() + partial.control.capacity() + message
@@ -152,29 +152,31 @@ impl WebSocketReader {
         self.partial.as_deref().map_or(0, partial_bytes)
     }
 
-    fn advance_frame<'a>(
+    fn read_next_frame<'a>(
         &mut self,
         input: &mut &'a mut [u8],
         inflater: &mut Inflater,
-    ) -> Result<Option<WebSocketEvent<'a>>, ReadError> {
+    ) -> Result<Option<WebSocketEvent<'a>>, WebSocketReadError> {
         loop {
             let started_frame = self.partial.as_mut().and_then(|partial| partial.frame.take());
             let frame = match started_frame {
                 Some(frame) => frame,
-                None => match self.read_head(input)? {
+                None => match self.read_frame_head(input)? {
                     Some(frame) => frame,
                     None => return Ok(None),
                 },
             };
             if frame.is_control() {
-                return match self.take_control(frame, input) {
+                return match self.take_control_payload(frame, input) {
                     Some((opcode, payload)) => control_event(opcode, payload).map(Some),
                     None => Ok(None),
                 };
             }
-            match self.take_data(frame, input) {
+            match self.take_data_payload(frame, input) {
                 DataFrameOutcome::Message { text, compressed, payload } => {
-                    return self.message_event(text, compressed, payload, inflater).map(Some);
+                    return self
+                        .decode_message_event(text, compressed, payload, inflater)
+                        .map(Some);
                 }
                 DataFrameOutcome::Fragment => {}
                 DataFrameOutcome::Incomplete => return Ok(None),
@@ -183,7 +185,10 @@ impl WebSocketReader {
     }
 
     /// Reads the next frame's head; returns `None` if it is incomplete.
-    fn read_head(&mut self, input: &mut &mut [u8]) -> Result<Option<IncomingFrame>, ReadError> {
+    fn read_frame_head(
+        &mut self,
+        input: &mut &mut [u8],
+    ) -> Result<Option<IncomingFrame>, WebSocketReadError> {
         let buffered_bytes = self.partial.as_ref().map_or(0, |partial| partial.head_bytes);
         if input.is_empty() {
             return Ok(None);
@@ -196,7 +201,7 @@ impl WebSocketReader {
         head[buffered_bytes..buffered_bytes + fresh].copy_from_slice(&input[..fresh]);
         let mut cursor = Cursor::new(&head[..buffered_bytes + fresh]);
         let parsed = FrameHeader::parse(&mut cursor)
-            .map_err(|_| ReadError::Protocol("the opcode is reserved"))?;
+            .map_err(|_| WebSocketReadError::Protocol("the opcode is reserved"))?;
         let Some((header, length)) = parsed else {
             let partial = self.partial.get_or_insert_default();
             partial.head = head;
@@ -212,28 +217,34 @@ impl WebSocketReader {
         // RFC 6455, section 5.2: the length must use the shortest encoding.
         let shortest = frame_head_bytes(usize::try_from(length).unwrap_or(usize::MAX));
         if head_bytes != shortest + header.mask.map_or(0, |mask| mask.len()) {
-            return Err(ReadError::Protocol("the payload length is not minimally encoded"));
+            return Err(WebSocketReadError::Protocol(
+                "the payload length is not minimally encoded",
+            ));
         }
-        self.check_header(&header, length).map(Some)
+        self.check_frame_header(&header, length).map(Some)
     }
 
-    fn check_header(&self, header: &FrameHeader, length: u64) -> Result<IncomingFrame, ReadError> {
+    fn check_frame_header(
+        &self,
+        header: &FrameHeader,
+        length: u64,
+    ) -> Result<IncomingFrame, WebSocketReadError> {
         let message = self.partial.as_ref().and_then(|partial| partial.message.as_ref());
         let wants_mask = self.role == EndpointRole::Server;
         if header.mask.is_some() != wants_mask {
-            return Err(ReadError::Protocol(if wants_mask {
+            return Err(WebSocketReadError::Protocol(if wants_mask {
                 "the client frame is not masked"
             } else {
                 "the server frame is masked"
             }));
         }
         if header.rsv2 || header.rsv3 || header.rsv1 && !self.deflate {
-            return Err(ReadError::Protocol("a reserved bit is set"));
+            return Err(WebSocketReadError::Protocol("a reserved bit is set"));
         }
         let before = match header.opcode {
             OpCode::Control(_) => {
                 if !header.is_final || header.rsv1 || length > CONTROL_BYTES_MAX as u64 {
-                    return Err(ReadError::Protocol(
+                    return Err(WebSocketReadError::Protocol(
                         "the control frame is fragmented or longer than 125 bytes",
                     ));
                 }
@@ -241,20 +252,20 @@ impl WebSocketReader {
             }
             OpCode::Data(Data::Continue) => {
                 let Some(message) = message else {
-                    return Err(ReadError::Protocol(
+                    return Err(WebSocketReadError::Protocol(
                         "the continuation frame has no message to continue",
                     ));
                 };
                 if header.rsv1 {
-                    return Err(ReadError::Protocol("a reserved bit is set"));
+                    return Err(WebSocketReadError::Protocol("a reserved bit is set"));
                 }
                 if message.n_frames >= MESSAGE_FRAMES_MAX {
-                    return Err(ReadError::TooLarge);
+                    return Err(WebSocketReadError::TooLarge);
                 }
                 message.payload.len()
             }
             OpCode::Data(_) if message.is_some() => {
-                return Err(ReadError::Protocol(
+                return Err(WebSocketReadError::Protocol(
                     "a new message begins before the previous one ended",
                 ));
             }
@@ -263,7 +274,7 @@ impl WebSocketReader {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let is_control = matches!(header.opcode, OpCode::Control(_));
         if !is_control && before.saturating_add(length) > self.message_bytes_max {
-            return Err(ReadError::TooLarge);
+            return Err(WebSocketReadError::TooLarge);
         }
         Ok(IncomingFrame {
             opcode: header.opcode,
@@ -275,15 +286,15 @@ impl WebSocketReader {
         })
     }
 
-    fn take_control<'a>(
+    fn take_control_payload<'a>(
         &mut self,
         mut frame: IncomingFrame,
         input: &mut &'a mut [u8],
     ) -> Option<(OpCode, Cow<'a, [u8]>)> {
         if frame.taken == 0 && input.len() >= frame.length {
-            return Some((frame.opcode, Cow::Borrowed(frame.take_payload(input))));
+            return Some((frame.opcode, Cow::Borrowed(frame.take_unmasked_payload(input))));
         }
-        let piece = frame.take_payload(input);
+        let piece = frame.take_unmasked_payload(input);
         let partial = self.partial.get_or_insert_default();
         partial.control.extend_from_slice(piece);
         if frame.is_complete() {
@@ -293,7 +304,7 @@ impl WebSocketReader {
         None
     }
 
-    fn take_data<'a>(
+    fn take_data_payload<'a>(
         &mut self,
         mut frame: IncomingFrame,
         input: &mut &'a mut [u8],
@@ -302,7 +313,7 @@ impl WebSocketReader {
         let compressed = frame.compressed;
         let is_new_message = self.partial.as_ref().is_none_or(|partial| partial.message.is_none());
         if is_new_message && frame.is_final && input.len() >= frame.length {
-            let payload = Cow::Borrowed(frame.take_payload(input));
+            let payload = Cow::Borrowed(frame.take_unmasked_payload(input));
             return DataFrameOutcome::Message { text, compressed, payload };
         }
         let bytes_max = self.message_bytes_max;
@@ -313,7 +324,7 @@ impl WebSocketReader {
             payload: Vec::new(),
             n_frames: 0,
         });
-        let piece = frame.take_payload(input);
+        let piece = frame.take_unmasked_payload(input);
         let (payload_bytes, bytes) = (message.payload.len(), message.payload.len() + piece.len());
         if bytes > message.payload.capacity() {
             grow_buffer(&mut message.payload, bytes.max(payload_bytes * 2), bytes_max);
@@ -332,13 +343,13 @@ impl WebSocketReader {
         DataFrameOutcome::Incomplete
     }
 
-    fn message_event<'a>(
+    fn decode_message_event<'a>(
         &self,
         text: bool,
         compressed: bool,
         mut payload: Cow<'a, [u8]>,
         inflater: &mut Inflater,
-    ) -> Result<WebSocketEvent<'a>, ReadError> {
+    ) -> Result<WebSocketEvent<'a>, WebSocketReadError> {
         if compressed {
             payload = Cow::Owned(inflater.inflate_message(&payload, self.message_bytes_max)?);
         }
@@ -375,7 +386,7 @@ impl IncomingFrame {
     }
 
     /// Returns the part of the payload in `input`, unmasked.
-    fn take_payload<'a>(&mut self, input: &mut &'a mut [u8]) -> &'a [u8] {
+    fn take_unmasked_payload<'a>(&mut self, input: &mut &'a mut [u8]) -> &'a [u8] {
         let bytes = input.len().min(self.length - self.taken);
         let (piece, rest) = mem::take(input).split_at_mut(bytes);
         *input = rest;
@@ -391,15 +402,18 @@ fn skip_bytes(input: &mut &mut [u8], bytes: usize) {
     *input = &mut mem::take(input)[bytes..];
 }
 
-fn parse_utf8(payload: Cow<'_, [u8]>) -> Result<Cow<'_, str>, ReadError> {
+fn parse_utf8(payload: Cow<'_, [u8]>) -> Result<Cow<'_, str>, WebSocketReadError> {
     match payload {
         Cow::Borrowed(bytes) => str::from_utf8(bytes).map(Cow::Borrowed).ok(),
         Cow::Owned(bytes) => String::from_utf8(bytes).map(Cow::Owned).ok(),
     }
-    .ok_or(ReadError::NotUtf8)
+    .ok_or(WebSocketReadError::NotUtf8)
 }
 
-fn control_event(opcode: OpCode, payload: Cow<'_, [u8]>) -> Result<WebSocketEvent<'_>, ReadError> {
+fn control_event(
+    opcode: OpCode,
+    payload: Cow<'_, [u8]>,
+) -> Result<WebSocketEvent<'_>, WebSocketReadError> {
     match opcode {
         OpCode::Control(Control::Ping) => Ok(WebSocketEvent::Ping(payload)),
         OpCode::Control(Control::Close) => close_event(payload),
@@ -407,14 +421,14 @@ fn control_event(opcode: OpCode, payload: Cow<'_, [u8]>) -> Result<WebSocketEven
     }
 }
 
-fn close_event(payload: Cow<'_, [u8]>) -> Result<WebSocketEvent<'_>, ReadError> {
+fn close_event(payload: Cow<'_, [u8]>) -> Result<WebSocketEvent<'_>, WebSocketReadError> {
     let code = match *payload {
         [] => return Ok(WebSocketEvent::Close { code: None, reason: Cow::Borrowed("") }),
         [high, low, ..] => u16::from_be_bytes([high, low]),
-        [_] => return Err(ReadError::Protocol("the close code has only one byte")),
+        [_] => return Err(WebSocketReadError::Protocol("the close code has only one byte")),
     };
     if !CloseCode::from(code).is_allowed() {
-        return Err(ReadError::Protocol("the close code must not be sent"));
+        return Err(WebSocketReadError::Protocol("the close code must not be sent"));
     }
     let reason = match payload {
         Cow::Borrowed(bytes) => Cow::Borrowed(&bytes[2..]),

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
 use lineside_hub::DisconnectOrder;
-use lineside_wire::partition::CloseReason;
+use lineside_wire::partition::ConnectionCloseReason;
 use lineside_wire::partition::limits::{COALESCE, PING_INTERVAL, STALL_MAX};
 use lineside_wire::sse::SseSubscriber;
 use serde_json::json;
@@ -49,7 +49,7 @@ fn a_failed_partition_serves_reconnecting_clients() {
     eventually("the connections of the failed partition are closed", || {
         stage.partitions.metrics().connection_count() == 3
     });
-    assert_eq!(stage.partitions.metrics().closed_count(CloseReason::Fault), 3);
+    assert_eq!(stage.partitions.metrics().closed_connection_count(ConnectionCloseReason::Fault), 3);
     let mut back: Vec<Peer> = (0..6).map(|_| stage.listener(1)).collect();
     let offset = stage.publish(1, 10);
     assert!(back.iter_mut().all(|peer| peer.next_offset() == offset), "both partitions deliver");
@@ -73,11 +73,11 @@ fn a_stalled_client_is_disconnected_without_affecting_others() {
             assert_eq!(peer.next_offset(), offset);
         }
     }
-    assert!(stage.partitions.metrics().blocked_count() >= 10);
-    let closed = || stage.partitions.metrics().closed_count(CloseReason::Slow);
+    assert!(stage.partitions.metrics().blocked_write_count() >= 10);
+    let closed = || stage.partitions.metrics().closed_connection_count(ConnectionCloseReason::Slow);
     assert_eq!(closed(), 0, "the stall timeout has not passed");
     eventually("the stalled clients are disconnected", || {
-        stage.clock.advance(STALL_MAX / 10);
+        stage.clock.advance_time(STALL_MAX / 10);
         // The good clients must answer the pings meanwhile.
         good.iter_mut().for_each(|peer| peer.send(&json!({})));
         closed() == 10
@@ -91,14 +91,14 @@ fn a_stalled_client_is_disconnected_without_affecting_others() {
 fn an_overtaken_reader_receives_the_state_with_a_gap() {
     let stage = Stage::new(10);
     let mut slow = stage.listener(1);
-    let is_blocked = || stage.partitions.metrics().blocked_count() > 0;
+    let is_blocked = || stage.partitions.metrics().blocked_write_count() > 0;
     // If it were overtaken repeatedly before its socket is full, it would be cut off.
     while !is_blocked() {
         let deliveries = || stage.hub.metrics().deliveries_total;
         let before = deliveries();
         stage.publish(1, 100_000);
         eventually("the publication was sent, or the socket is blocked", || {
-            stage.clock.advance(COALESCE);
+            stage.clock.advance_time(COALESCE);
             is_blocked() || deliveries() > before
         });
     }
@@ -130,7 +130,7 @@ fn sending_a_large_state_to_many_does_not_delay_other_rooms() {
             peer
         })
         .collect();
-    let waiting = || stage.partitions.metrics().pending_snapshots();
+    let waiting = || stage.partitions.metrics().waiting_for_state_count();
     eventually("some states are pending", || waiting() > 0);
     let begun = Instant::now();
     for _ in 0..20 {
@@ -144,7 +144,7 @@ fn sending_a_large_state_to_many_does_not_delay_other_rooms() {
     drop(crowd);
     eventually("the slots of pending states are freed", || {
         let metrics = stage.partitions.metrics();
-        metrics.connection_count() == 1 && metrics.pending_snapshots() == 0
+        metrics.connection_count() == 1 && metrics.waiting_for_state_count() == 0
     });
 }
 
@@ -153,22 +153,24 @@ fn a_client_that_does_not_answer_a_ping_is_disconnected() {
     let stage = Stage::new(10);
     let (mut silent, mut lively) = (stage.listener(1), stage.listener(1));
     let quiet = stage.websocket();
-    stage.clock.advance(PING_INTERVAL + SECOND);
+    stage.clock.advance_time(PING_INTERVAL + SECOND);
     assert_eq!(lively.next(), Some(json!({})), "a ping");
     lively.send(&json!({}));
     assert_eq!(silent.next(), Some(json!({})));
-    stage.clock.advance(11 * SECOND);
+    stage.clock.advance_time(11 * SECOND);
     assert_eq!(silent.end(), Some(3012));
     let mut quiet = quiet;
     assert_eq!(quiet.end(), Some(3003), "the client never sent connect");
     let offset = stage.publish(1, 10);
     assert_eq!(lively.next_offset(), offset);
     eventually("both closings are counted, although the clients keep their sockets open", || {
-        stage.clock.advance(SECOND);
+        stage.clock.advance_time(SECOND);
         lively.send(&json!({}));
         let metrics = stage.partitions.metrics();
-        (metrics.closed_count(CloseReason::NoPong), metrics.closed_count(CloseReason::Protocol))
-            == (1, 1)
+        (
+            metrics.closed_connection_count(ConnectionCloseReason::NoPong),
+            metrics.closed_connection_count(ConnectionCloseReason::Protocol),
+        ) == (1, 1)
     });
 }
 
@@ -190,7 +192,7 @@ fn malformed_input_ends_only_its_own_connection() {
     for _ in 0..4 {
         let mut bytes = bytes::BytesMut::new();
         let opcode = lineside_wire::websocket::frame::Opcode::Text;
-        lineside_wire::websocket::frame::write_masked(
+        lineside_wire::websocket::frame::write_masked_frame(
             &mut bytes,
             opcode,
             false,
@@ -213,15 +215,15 @@ fn a_stream_ends_when_its_token_expires_or_the_back_end_orders_it() {
     let mut good = stage.listener(1);
     // One channel each, and the orders for each user.
     eventually("both streams are subscribed", || stage.hub.metrics().subscriptions == 5);
-    stage.clock.advance(4 * SECOND);
+    stage.clock.advance_time(4 * SECOND);
     assert_eq!(stage.partitions.metrics().connection_count(), 3);
-    stage.clock.advance(3 * SECOND);
-    let closed = |why| stage.partitions.metrics().closed_count(why);
-    eventually("one token expired", || closed(CloseReason::Expired) == 1);
+    stage.clock.advance_time(3 * SECOND);
+    let closed = |why| stage.partitions.metrics().closed_connection_count(why);
+    eventually("one token expired", || closed(ConnectionCloseReason::Expired) == 1);
     let order =
         DisconnectOrder { client: None, except: vec![], code: 3503, reason: "banned".into() };
     stage.hub.disconnect_user("bert", order);
-    eventually("the other stream was closed", || closed(CloseReason::Disconnected) == 1);
+    eventually("the other stream was closed", || closed(ConnectionCloseReason::Disconnected) == 1);
     let ends = [": expired: the token has expired\n", ": disconnected: banned\n"];
     for (stream, end) in streams.iter_mut().zip(ends) {
         let mut text = String::new();
@@ -242,11 +244,11 @@ fn a_client_that_floods_an_event_stream_is_disconnected() {
     chatty.write_all(&[b'x'; 60_000]).expect("the server ignores input on an event stream");
     let offset = stage.publish(1, 10);
     assert_eq!(good.next_offset(), offset);
-    assert_eq!(stage.partitions.metrics().closed_count(CloseReason::Flood), 0);
+    assert_eq!(stage.partitions.metrics().closed_connection_count(ConnectionCloseReason::Flood), 0);
     eventually("the input exceeds the limit", || {
         // Writing may fail once it is closed.
         _ = chatty.write_all(&[b'x'; 10_000]);
-        stage.partitions.metrics().closed_count(CloseReason::Flood) == 1
+        stage.partitions.metrics().closed_connection_count(ConnectionCloseReason::Flood) == 1
     });
     let offset = stage.publish(1, 10);
     assert_eq!(good.next_offset(), offset);
@@ -258,21 +260,24 @@ fn draining_closes_all_connections_evenly_with_the_shutdown_code() {
     let mut peers: Vec<Peer> = (0..100).map(|_| stage.listener(1)).collect();
     let mut stream = stage.events(1, SseSubscriber::default());
     eventually("all clients are subscribed", || stage.hub.metrics().subscriptions == 101);
-    stage.partitions.drain_connections(10 * SECOND);
+    stage.partitions.close_connections_evenly(10 * SECOND);
     let open = || stage.partitions.metrics().connection_count();
     let half_way = |stage: &Stage| {
-        stage.clock.advance(SECOND / 10);
+        stage.clock.advance_time(SECOND / 10);
         open() < 70
     };
     eventually("some connections are closed", || half_way(&stage));
     assert!(open() > 20, "{} connections are open; they must not close all at once", open());
     eventually("all connections are closed", || {
-        stage.clock.advance(SECOND / 10);
+        stage.clock.advance_time(SECOND / 10);
         open() == 0
     });
     assert!(peers.iter_mut().all(|peer| peer.end() == Some(3001)));
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).expect("the end of the stream");
-    stage.partitions.join_threads();
-    assert_eq!(stage.partitions.metrics().closed_count(CloseReason::Shutdown), 101);
+    stage.partitions.wait_for_threads();
+    assert_eq!(
+        stage.partitions.metrics().closed_connection_count(ConnectionCloseReason::Shutdown),
+        101
+    );
 }

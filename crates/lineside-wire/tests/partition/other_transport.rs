@@ -5,9 +5,9 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_hub::{Channel, Delivery, Session, SessionLimits};
+use lineside_hub::{ClientDelivery, EncodedChannelName, Session, SessionLimits};
 use lineside_wire::partition::{
-    CloseReason, ConnectionEnding, OpenedTransport, ReceiveStep, ThreadCodecs, Transport,
+    ConnectionCloseReason, ConnectionEnding, OpenedTransport, ReceiveStep, ThreadCodecs, Transport,
     TransportOpening, TransportRequest,
 };
 
@@ -27,7 +27,7 @@ struct Lines {
 impl TransportRequest for LinesRequest {
     fn open_transport(&self, opening: TransportOpening<'_>) -> Option<OpenedTransport> {
         let mut session = opening.open_session(SessionLimits::default());
-        session.subscribe(&Channel::parse_name(self.0).ok()?, None).ok()?;
+        session.subscribe(&EncodedChannelName::parse_channel_name(self.0).ok()?, None).ok()?;
         let transport = Box::new(Lines { session, has_ended: false });
         Some(OpenedTransport { transport, first: Bytes::from_static(b"begin\n") })
     }
@@ -41,8 +41,8 @@ impl Transport for Lines {
     fn next_message(&mut self, into: &mut Vec<Bytes>, _: &mut ThreadCodecs) -> bool {
         let Some(delivery) = self.session.next_delivery() else { return false };
         let data = match &delivery {
-            Delivery::State { state, part, .. } => state.parts()[*part].data(),
-            Delivery::Publication { publication, .. } => publication.payload.data(),
+            ClientDelivery::State { state, part, .. } => state.parts()[*part].data(),
+            ClientDelivery::Publication { publication, .. } => publication.payload.data(),
             _ => {
                 self.has_ended = true;
                 return false;
@@ -53,7 +53,8 @@ impl Transport for Lines {
     }
 
     fn own_ending(&self) -> Option<ConnectionEnding> {
-        self.has_ended.then_some(ConnectionEnding { why: CloseReason::Changed, last: None })
+        self.has_ended
+            .then_some(ConnectionEnding { why: ConnectionCloseReason::Changed, last: None })
     }
 
     fn receive_bytes(
@@ -64,7 +65,7 @@ impl Transport for Lines {
         _: &mut VecDeque<Bytes>,
     ) -> ReceiveStep {
         ReceiveStep::End(ConnectionEnding {
-            why: CloseReason::Protocol,
+            why: ConnectionCloseReason::Protocol,
             last: Some(Bytes::from_static(END)),
         })
     }
@@ -81,7 +82,7 @@ impl Transport for Lines {
         None
     }
 
-    fn closing_message(&self, _: CloseReason) -> Option<Bytes> {
+    fn closing_message(&self, _: ConnectionCloseReason) -> Option<Bytes> {
         Some(Bytes::from_static(END))
     }
 }
@@ -102,10 +103,10 @@ fn a_partition_serves_a_transport_that_it_does_not_know() {
     assert!(next_line(&mut lines).contains(r#""filling":"yyy""#));
     assert_eq!(stage.partitions.metrics().connection_count(), 1);
 
-    stage.partitions.drain_connections(Duration::ZERO);
+    stage.partitions.close_connections_evenly(Duration::ZERO);
     assert_eq!(next_line(&mut lines).as_bytes(), END);
     eventually("the connection ends", || {
-        stage.partitions.metrics().closed_count(CloseReason::Shutdown) == 1
+        stage.partitions.metrics().closed_connection_count(ConnectionCloseReason::Shutdown) == 1
     });
 }
 

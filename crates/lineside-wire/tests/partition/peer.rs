@@ -34,7 +34,7 @@ impl Peer {
 
     pub(crate) fn send(&mut self, message: &Value) {
         let mut bytes = BytesMut::new();
-        frame::write_masked(
+        frame::write_masked_frame(
             &mut bytes,
             Opcode::Text,
             false,

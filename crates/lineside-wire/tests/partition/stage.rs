@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, RoomState,
-    StateSource,
+    BadChannelName, ChannelResolveError, ChannelState, ChannelStateSource, EncodedChannelName,
+    Epoch, Hub, HubConfig, Position, RoomKey,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
-use lineside_wire::auth::{Authorizer, ClientIdentity, Refusal, SubscribeGrant};
+use lineside_wire::auth::{Authorizer, ClientIdentity, RefusalCode, SubscribeGrant};
 use lineside_wire::centrifuge::{
     CentrifugeService, ClientLimits, ProtocolFormat, WebSocketRequest,
 };
@@ -41,21 +41,25 @@ impl Authorizer for Open {
 
     fn check_token(&self, _: &str) {}
 
-    fn authorize_connect(&self, _: Option<&str>) -> Result<ClientIdentity, Refusal> {
+    fn authorize_connect(&self, _: Option<&str>) -> Result<ClientIdentity, RefusalCode> {
         Ok(ClientIdentity::default())
     }
 
     fn authorize_subscribe(
         &self,
         _: &ClientIdentity,
-        _: &Channel,
+        _: &EncodedChannelName,
         token: Option<&str>,
-    ) -> Result<SubscribeGrant, Refusal> {
+    ) -> Result<SubscribeGrant, RefusalCode> {
         assert_ne!(token, Some(FAULT), "intended panic of the partition");
         Ok(SubscribeGrant::default())
     }
 
-    fn authorize_publish(&self, _: &ClientIdentity, _: &Channel) -> Result<(), Refusal> {
+    fn authorize_publish(
+        &self,
+        _: &ClientIdentity,
+        _: &EncodedChannelName,
+    ) -> Result<(), RefusalCode> {
         Ok(())
     }
 }
@@ -71,25 +75,28 @@ fn at(offset: u64) -> Position {
     Position { epoch: Epoch::from_bits(7), offset }
 }
 
-impl StateSource for Networks {
-    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+impl ChannelStateSource for Networks {
+    fn resolve_channel(
+        &self,
+        channel: &EncodedChannelName,
+    ) -> Result<RoomKey, ChannelResolveError> {
         match channel.as_str() {
             "feed/1" => Ok(key(1)),
             "feed/2" => Ok(key(2)),
-            name if name.starts_with("feed/") => Err(ResolveError::UnknownFeed),
-            _ => Err(BadChannel::UnknownForm.into()),
+            name if name.starts_with("feed/") => Err(ChannelResolveError::UnknownFeed),
+            _ => Err(BadChannelName::UnknownForm.into()),
         }
     }
 
-    fn sequence_name(&self, _: &Channel, key: RoomKey) -> String {
+    fn sequence_name(&self, _: &EncodedChannelName, key: RoomKey) -> String {
         key.group.to_string()
     }
 
-    fn current_position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &EncodedChannelName, key: RoomKey) -> Option<Position> {
         Some(at(self.0.lock()[key.group as usize - 1].0))
     }
 
-    fn read_state(&self, _: &Channel, key: RoomKey) -> RoomState {
+    fn read_state(&self, _: &EncodedChannelName, key: RoomKey) -> ChannelState {
         const PART: usize = 100_000;
         let (offset, bytes) = self.0.lock()[key.group as usize - 1];
         let n = bytes.div_ceil(PART).max(1);
@@ -100,7 +107,7 @@ impl StateSource for Networks {
             );
             Bytes::from(text)
         };
-        RoomState { position: Some(at(offset)), parts: (1..=n).map(part).collect() }
+        ChannelState { position: Some(at(offset)), parts: (1..=n).map(part).collect() }
     }
 }
 
@@ -119,7 +126,7 @@ impl Read for ClientSocket {
                 Err(error)
                     if error.kind() == ErrorKind::WouldBlock && begun.elapsed() < TIMEOUT =>
                 {
-                    self.clock.advance(COALESCE);
+                    self.clock.advance_time(COALESCE);
                 }
                 done => return done,
             }
@@ -187,7 +194,9 @@ impl Stage {
             transport: Arc::new(transport),
             permit: Box::new(()),
         };
-        self.partitions.adopt_connection(Box::new(pending)).expect("a partition with free slots");
+        self.partitions
+            .hand_to_next_partition(Box::new(pending))
+            .expect("a partition with free slots");
         ClientSocket { socket: client, clock: self.clock.clone() }
     }
 
@@ -222,16 +231,16 @@ impl Stage {
             network.0 += 1;
             network.0
         };
-        let mut batch = self.hub.open_batch();
+        let mut batch = self.hub.open_publish_batch();
         if let Some(room) = self.hub.find_room(key(network)) {
             let filling = "y".repeat(bytes);
             let text = format!(r#"{{"at":0,"filling":"{filling}","changes":[]}}"#);
             batch.append_publication(&room, Some(at(offset)), text.into());
         }
-        batch.mark_group_reached(network, at(offset));
-        batch.finish();
+        batch.mark_group_published_up_to(network, at(offset));
+        batch.finish_and_signal_listeners();
         // Rooms that are behind wait for time to pass.
-        self.clock.advance(COALESCE);
+        self.clock.advance_time(COALESCE);
         offset
     }
 }

@@ -21,7 +21,7 @@ fn code(peer: &Peer) -> u16 {
 }
 
 fn advance(network: &Network, seconds: u64) {
-    network.clock.advance(Duration::from_secs(seconds));
+    network.clock.advance_time(Duration::from_secs(seconds));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_client_without_a_pong_is_closed() {
 
 fn message(text: &[u8]) -> BytesMut {
     let mut bytes = BytesMut::new();
-    frame::write_masked(&mut bytes, Opcode::Text, false, text, [1, 2, 3, 4]);
+    frame::write_masked_frame(&mut bytes, Opcode::Text, false, text, [1, 2, 3, 4]);
     bytes
 }
 
@@ -240,7 +240,8 @@ fn a_flood_ends_the_connection_and_a_resubscription_does_not() {
         // Frames that are not messages count too.
         let mut peer = Peer::with_limits(&network.hub, format, false, limits);
         let mut pings = BytesMut::new();
-        (0..30).for_each(|_| frame::write_masked(&mut pings, Opcode::Ping, false, b"!", [7; 4]));
+        (0..30)
+            .for_each(|_| frame::write_masked_frame(&mut pings, Opcode::Ping, false, b"!", [7; 4]));
         peer.send(&pings);
         assert_eq!(code(&peer), 3013);
     }
@@ -257,14 +258,14 @@ fn malformed_messages_end_the_connection() {
     ] {
         let mut peer = Peer::new(&network.hub, FORMATS[0], false);
         let mut bytes = BytesMut::new();
-        frame::write_masked(&mut bytes, opcode, false, payload, [9; 4]);
+        frame::write_masked_frame(&mut bytes, opcode, false, payload, [9; 4]);
         peer.send(&bytes);
         assert_eq!(code(&peer), expected);
     }
     let mut peer = Peer::new(&network.hub, FORMATS[0], false);
     peer.send(&[0x81, 0xff, 0, 0, 0, 0, 0, 8, 0, 0, 1, 2, 3, 4]);
     assert_eq!(code(&peer), 1009);
-    let close = peer.closed.expect("closed").close_frame();
+    let close = peer.closed.expect("closed").encoded_close_frame();
     assert_eq!(close[..4], [0x88, close.len() as u8 - 2, 3, 0xf1]);
 }
 
@@ -390,7 +391,7 @@ proptest! {
             peer.send(&bytes);
             // The same bytes as a message get further.
             let mut message = BytesMut::new();
-            frame::write_masked(&mut message, Opcode::Binary, false, &bytes, [1, 2, 3, 4]);
+            frame::write_masked_frame(&mut message, Opcode::Binary, false, &bytes, [1, 2, 3, 4]);
             let mut peer = Peer::new(&network.hub, format, true);
             peer.connect("");
             peer.send(&message);
@@ -406,13 +407,13 @@ fn removing_a_feed_ends_its_subscriptions() {
         peer.connect("");
         peer.subscribe("feed/city");
         peer.pull(99);
-        network.hub.end_group(GROUP);
+        network.hub.end_group_and_close_rooms(GROUP);
         peer.pull(99);
         let push = peer.pushes.pop().expect("an unsubscribe push");
         let end = push.unsubscribe.expect("an unsubscribe push");
         assert_eq!((push.channel.as_str(), end.code), ("feed/city", 2502));
         assert_eq!(peer.closed, None);
         // The old room must be removed to make room for the next one.
-        network.hub.sweep_rooms();
+        network.hub.trim_and_close_idle_rooms();
     }
 }

@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 use lineside_wire::websocket::frame::{self, Opcode};
 use lineside_wire::websocket::{
-    Deflater, EndpointRole, Inflater, ReadError, WebSocketEvent, WebSocketReader,
+    Deflater, EndpointRole, Inflater, WebSocketEvent, WebSocketReadError, WebSocketReader,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ const FINAL: u8 = 0x80;
 const CONTINUATION: u8 = 0;
 const MASK: [u8; 4] = [0x5a, 0, 0xff, 0x31];
 
-type Events = Vec<Result<WebSocketEvent<'static>, ReadError>>;
+type Events = Vec<Result<WebSocketEvent<'static>, WebSocketReadError>>;
 
 /// A message or frame from a client.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ fn sent() -> impl Strategy<Value = Sent> {
 /// Returns a client's frame (RFC 6455 §5.2) with the given first byte.
 fn raw(first: u8, payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
     let mut bytes = BytesMut::new();
-    frame::write_masked(&mut bytes, Opcode::Binary, false, payload, mask);
+    frame::write_masked_frame(&mut bytes, Opcode::Binary, false, payload, mask);
     bytes[0] = first;
     bytes.to_vec()
 }
@@ -53,17 +53,17 @@ fn write(sent: &[Sent], mask: [u8; 4]) -> (Vec<u8>, Events) {
     for sent in sent {
         match sent {
             Sent::Text(text) => {
-                frame::write_masked(&mut bytes, Opcode::Text, false, text.as_bytes(), mask);
+                frame::write_masked_frame(&mut bytes, Opcode::Text, false, text.as_bytes(), mask);
                 events.push(Ok(WebSocketEvent::Text(text.clone().into())));
             }
             Sent::Binary(payload) => {
-                frame::write_masked(&mut bytes, Opcode::Binary, false, payload, mask);
+                frame::write_masked_frame(&mut bytes, Opcode::Binary, false, payload, mask);
                 events.push(Ok(WebSocketEvent::Binary(payload.clone().into())));
             }
             Sent::Deflated(text) => {
                 let mut payload = BytesMut::new();
                 deflater.deflate_message(text.as_bytes(), &mut payload);
-                frame::write_masked(&mut bytes, Opcode::Text, true, &payload, mask);
+                frame::write_masked_frame(&mut bytes, Opcode::Text, true, &payload, mask);
                 events.push(Ok(WebSocketEvent::Text(text.clone().into())));
             }
             Sent::Fragments(text, cuts) => {
@@ -72,7 +72,7 @@ fn write(sent: &[Sent], mask: [u8; 4]) -> (Vec<u8>, Events) {
                 let (mut from, mut opcode) = (0, Opcode::Text as u8);
                 for cut in cuts {
                     bytes.extend_from_slice(&raw(opcode, &text.as_bytes()[from..cut], mask));
-                    frame::write_masked(&mut bytes, Opcode::Ping, false, b"?", mask);
+                    frame::write_masked_frame(&mut bytes, Opcode::Ping, false, b"?", mask);
                     events.push(Ok(WebSocketEvent::Ping(b"?".as_slice().into())));
                     (from, opcode) = (cut, CONTINUATION);
                 }
@@ -80,7 +80,7 @@ fn write(sent: &[Sent], mask: [u8; 4]) -> (Vec<u8>, Events) {
                 events.push(Ok(WebSocketEvent::Text(text.clone().into())));
             }
             Sent::Ping(payload) => {
-                frame::write_masked(&mut bytes, Opcode::Ping, false, payload, mask);
+                frame::write_masked_frame(&mut bytes, Opcode::Ping, false, payload, mask);
                 events.push(Ok(WebSocketEvent::Ping(payload.clone().into())));
             }
         }
@@ -92,13 +92,13 @@ fn server_reads(bytes: &[u8]) -> Events {
     checks::read(EndpointRole::Server, true, [bytes])
 }
 
-fn error(bytes: &[u8]) -> Option<ReadError> {
+fn error(bytes: &[u8]) -> Option<WebSocketReadError> {
     server_reads(bytes).pop().and_then(Result::err)
 }
 
 #[test]
 fn each_protocol_violation_has_its_close_code() {
-    let protocol = |bytes: &[u8]| error(bytes).map(ReadError::close_code);
+    let protocol = |bytes: &[u8]| error(bytes).map(WebSocketReadError::close_code);
     assert_eq!(protocol(&[FINAL | 1, 1, b'x']), Some(1002), "no mask");
     for opcode in [3, 7, 11, 15] {
         assert_eq!(protocol(&raw(FINAL | opcode, b"", MASK)), Some(1002), "reserved opcode");
@@ -158,19 +158,19 @@ fn each_protocol_violation_has_its_close_code() {
 fn an_oversized_message_is_refused_by_its_head() {
     let short = |length: u16| [&[FINAL | 2, 0x80 | 126][..], &length.to_be_bytes(), &MASK].concat();
     assert_eq!(error(&short(4_096)), None);
-    assert_eq!(error(&short(4_097)), Some(ReadError::TooLarge));
+    assert_eq!(error(&short(4_097)), Some(WebSocketReadError::TooLarge));
     let long = [&[FINAL | 2, 0x80 | 127][..], &u64::MAX.to_be_bytes(), &MASK].concat();
-    assert_eq!(error(&long), Some(ReadError::TooLarge));
+    assert_eq!(error(&long), Some(WebSocketReadError::TooLarge));
     let grows = [raw(2, &[0; 4_000], MASK), raw(CONTINUATION, &[0; 97], MASK)].concat();
-    assert_eq!(error(&grows), Some(ReadError::TooLarge));
-    assert_eq!(ReadError::TooLarge.close_code(), 1009);
+    assert_eq!(error(&grows), Some(WebSocketReadError::TooLarge));
+    assert_eq!(WebSocketReadError::TooLarge.close_code(), 1009);
 }
 
 #[test]
 fn a_message_in_too_many_frames_is_refused_even_if_empty() {
     let message = |n: usize| [raw(2, b"", MASK), raw(CONTINUATION, b"", MASK).repeat(n)].concat();
     assert_eq!(error(&message(4_095)), None);
-    assert_eq!(error(&message(4_096)), Some(ReadError::TooLarge));
+    assert_eq!(error(&message(4_096)), Some(WebSocketReadError::TooLarge));
 }
 
 #[test]
@@ -179,7 +179,10 @@ fn a_compression_bomb_is_refused_in_bounded_memory() {
     Deflater::default().deflate_message(&vec![b' '; 4 << 20], &mut bomb);
     assert!(bomb.len() < 6_000);
     let limit = 64 << 10;
-    assert_eq!(Inflater::default().inflate_message(&bomb, limit), Err(ReadError::TooLarge));
+    assert_eq!(
+        Inflater::default().inflate_message(&bomb, limit),
+        Err(WebSocketReadError::TooLarge)
+    );
     let exact =
         Inflater::default().inflate_message(&bomb, 4 << 20).expect("exactly the largest size");
     assert!(exact.len() == 4 << 20 && exact.capacity() <= (4 << 20) + 1);
@@ -204,13 +207,13 @@ fn an_idle_reader_buffers_nothing() {
     let mut bytes = [raw(1, b"one", MASK), raw(FINAL, b" two", MASK)].concat();
     let (begun, rest) = bytes.split_at_mut(5);
     assert!(reader.next_event(&mut &mut *begun, &mut inflater).is_none());
-    assert!(!reader.is_between_messages() && reader.held_bytes() > 0);
+    assert!(!reader.is_between_messages() && reader.partial_input_memory() > 0);
     let mut rest = rest;
     assert_eq!(
         reader.next_event(&mut rest, &mut inflater),
         Some(Ok(WebSocketEvent::Text("one two".into())))
     );
-    assert!(reader.is_between_messages() && reader.held_bytes() == 0);
+    assert!(reader.is_between_messages() && reader.partial_input_memory() == 0);
 }
 
 #[test]
@@ -253,13 +256,13 @@ fn frames_are_exchanged_with_another_library() {
     let texts = ["", "a", &"b".repeat(125), &"c".repeat(126), &"d".repeat(70_000)];
     let mut bytes = BytesMut::new();
     for text in texts {
-        frame::write_head(&mut bytes, Opcode::Text, false, text.len());
-        assert!(bytes.ends_with(&bytes[bytes.len() - frame::head_bytes(text.len())..]));
+        frame::write_frame_head(&mut bytes, Opcode::Text, false, text.len());
+        assert!(bytes.ends_with(&bytes[bytes.len() - frame::frame_head_size(text.len())..]));
         bytes.extend_from_slice(text.as_bytes());
     }
     bytes.extend_from_slice(&frame::PING);
-    frame::write_pong(&mut bytes, b"!");
-    bytes.extend_from_slice(&frame::encode_close(3001, &"é".repeat(100)));
+    frame::write_pong_frame(&mut bytes, b"!");
+    bytes.extend_from_slice(&frame::encode_close_frame(3001, &"é".repeat(100)));
     let mut client = peer(bytes.to_vec(), PeerRole::Client);
     for text in texts {
         assert_eq!(client.read().expect("a message"), Message::Text(Utf8Bytes::from(text)));
@@ -332,7 +335,7 @@ proptest! {
         for text in &texts {
             let mut payload = BytesMut::new();
             deflater.deflate_message(text.as_bytes(), &mut payload);
-            frame::write_head(&mut bytes, Opcode::Text, true, payload.len());
+            frame::write_frame_head(&mut bytes, Opcode::Text, true, payload.len());
             bytes.extend_from_slice(&payload);
         }
         let events: Events = texts.iter().map(|it| Ok(WebSocketEvent::Text(it.clone().into()))).collect();

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use lineside_wire::centrifuge::ProtocolFormat;
-use lineside_wire::websocket::handshake::{self, HandshakeRefusal, HandshakeRequest};
+use lineside_wire::websocket::handshake::{self, ClientHandshakeRequest, HandshakeRefusal};
 
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 
@@ -24,12 +24,13 @@ fn headers<'a>(extra: &'a [(&'a str, &'a str)]) -> Vec<(&'a str, &'a [u8])> {
 }
 
 fn status(extra: &[(&str, &str)]) -> u16 {
-    handshake::accept_request("GET", headers(extra)).map_or_else(|error| error.status, |_| 101)
+    handshake::check_handshake_request("GET", headers(extra))
+        .map_or_else(|error| error.status, |_| 101)
 }
 
 #[test]
 fn the_example_of_the_specification_is_answered_correctly() {
-    let accepted = handshake::accept_request("GET", headers(&[])).expect("accepted");
+    let accepted = handshake::check_handshake_request("GET", headers(&[])).expect("accepted");
     assert_eq!(accepted.key, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
     assert_eq!((accepted.format, accepted.deflate), (None, false));
     assert_eq!(accepted.reply_headers().count(), 3);
@@ -37,7 +38,7 @@ fn the_example_of_the_specification_is_answered_correctly() {
 
 #[test]
 fn an_invalid_handshake_is_refused_with_its_status() {
-    let post = handshake::accept_request("POST", headers(&[])).expect_err("not with POST");
+    let post = handshake::check_handshake_request("POST", headers(&[])).expect_err("not with POST");
     assert_eq!(post.status, 405);
     assert_eq!(status(&[("Upgrade", "")]), 426);
     assert_eq!(status(&[("Upgrade", "h2c")]), 426);
@@ -52,7 +53,7 @@ fn an_invalid_handshake_is_refused_with_its_status() {
 fn the_first_known_subprotocol_is_selected() {
     let format = |value| {
         let extra = [("Sec-WebSocket-Protocol", value)];
-        handshake::accept_request("GET", headers(&extra)).expect("accepted").format
+        handshake::check_handshake_request("GET", headers(&extra)).expect("accepted").format
     };
     assert_eq!(format("centrifuge-protobuf"), Some(ProtocolFormat::Protobuf));
     assert_eq!(format("chat, centrifuge-json, centrifuge-protobuf"), Some(ProtocolFormat::Json));
@@ -63,7 +64,7 @@ fn the_first_known_subprotocol_is_selected() {
 fn compression_is_accepted_only_with_supported_parameters() {
     let deflate = |value| {
         let extra = [("Sec-WebSocket-Extensions", value)];
-        handshake::accept_request("GET", headers(&extra)).expect("accepted").deflate
+        handshake::check_handshake_request("GET", headers(&extra)).expect("accepted").deflate
     };
     // The offers of browsers.
     assert!(deflate("permessage-deflate; client_max_window_bits"));
@@ -90,8 +91,8 @@ fn answer(request: &[u8]) -> String {
     let mut parsed = httparse::Request::new(&mut headers);
     assert!(parsed.parse(request).expect("HTTP").is_complete());
     let headers = parsed.headers.iter().map(|it| (it.name, it.value));
-    let accepted =
-        handshake::accept_request(parsed.method.expect("a method"), headers).expect("accepted");
+    let accepted = handshake::check_handshake_request(parsed.method.expect("a method"), headers)
+        .expect("accepted");
     let mut reply = String::from("HTTP/1.1 101 Switching Protocols\r\n");
     for (name, value) in accepted.reply_headers() {
         reply.push_str(&format!("{name}: {value}\r\n"));
@@ -102,9 +103,13 @@ fn answer(request: &[u8]) -> String {
 #[test]
 fn a_client_and_a_server_complete_the_handshake() {
     for (format, deflate) in [(ProtocolFormat::Json, true), (ProtocolFormat::Protobuf, false)] {
-        let request = HandshakeRequest::new(format, deflate);
+        let request = ClientHandshakeRequest::new(format, deflate);
         let mut bytes = BytesMut::new();
-        request.write_request("example.org:8080", "/connection/websocket?x=1", &mut bytes);
+        request.write_handshake_request(
+            "example.org:8080",
+            "/connection/websocket?x=1",
+            &mut bytes,
+        );
         assert!(
             bytes.starts_with(
                 b"GET /connection/websocket?x=1 HTTP/1.1\r\nHost: example.org:8080\r\n"
@@ -112,22 +117,28 @@ fn a_client_and_a_server_complete_the_handshake() {
         );
         let reply = answer(&bytes);
         for cut in 0..reply.len() {
-            assert_eq!(request.read_reply(&reply.as_bytes()[..cut]), Ok(None));
+            assert_eq!(request.read_server_reply(&reply.as_bytes()[..cut]), Ok(None));
         }
         let with_frames = [reply.as_bytes(), b"\x81\x00"].concat();
-        let agreed = request.read_reply(&with_frames).expect("agreed").expect("complete");
+        let agreed = request.read_server_reply(&with_frames).expect("agreed").expect("complete");
         assert_eq!((agreed.deflate, agreed.head_bytes), (deflate, reply.len()));
-        let other = HandshakeRequest::new(format, deflate);
-        assert!(matches!(other.read_reply(reply.as_bytes()), Err(HandshakeRefusal::Malformed(_))));
+        let other = ClientHandshakeRequest::new(format, deflate);
+        assert!(matches!(
+            other.read_server_reply(reply.as_bytes()),
+            Err(HandshakeRefusal::Malformed(_))
+        ));
     }
 }
 
 #[test]
 fn a_client_reports_a_refused_handshake() {
-    let request = HandshakeRequest::new(ProtocolFormat::Json, false);
+    let request = ClientHandshakeRequest::new(ProtocolFormat::Json, false);
     let refusal = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3\r\n\r\n";
-    assert_eq!(request.read_reply(refusal), Err(HandshakeRefusal::Status(503)));
-    assert!(matches!(request.read_reply(b"SSH-2.0\r\n\r\n"), Err(HandshakeRefusal::Malformed(_))));
+    assert_eq!(request.read_server_reply(refusal), Err(HandshakeRefusal::Status(503)));
+    assert!(matches!(
+        request.read_server_reply(b"SSH-2.0\r\n\r\n"),
+        Err(HandshakeRefusal::Malformed(_))
+    ));
     let endless = [b"HTTP/1.1 101 x\r\n".as_slice(), &[b'a'; 20 << 10]].concat();
-    assert!(matches!(request.read_reply(&endless), Err(HandshakeRefusal::Malformed(_))));
+    assert!(matches!(request.read_server_reply(&endless), Err(HandshakeRefusal::Malformed(_))));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::{Bytes, BytesMut};
 use lineside_wire::centrifuge::message::*;
 use lineside_wire::centrifuge::{
-    BadCommand, ClientLimits, Command, CommandReader, CommandRequest, ProtocolFormat, Reply,
+    ClientLimits, Command, CommandReadError, CommandReader, CommandRequest, ProtocolFormat, Reply,
 };
 use lineside_wire::codes;
 use proptest::collection::{btree_map, vec};
@@ -206,7 +206,7 @@ fn reply() -> impl Strategy<Value = Reply> {
     (any::<u32>(), body).prop_map(|(id, reply)| Reply { id, ..reply })
 }
 
-fn parse(format: ProtocolFormat, message: &[u8]) -> Vec<Result<Command, BadCommand>> {
+fn parse(format: ProtocolFormat, message: &[u8]) -> Vec<Result<Command, CommandReadError>> {
     CommandReader::new(format, message).collect()
 }
 
@@ -216,7 +216,7 @@ proptest! {
         for format in FORMATS {
             let mut message = BytesMut::new();
             for command in &commands {
-                command.write_message(format, &mut message).expect("its data is JSON");
+                command.append_to_message(format, &mut message).expect("its data is JSON");
             }
             let parsed: Result<Vec<_>, _> = CommandReader::new(format, &message[..]).collect();
             prop_assert_eq!(parsed.as_ref(), Ok(&commands));
@@ -228,9 +228,9 @@ proptest! {
         for format in FORMATS {
             let mut message = BytesMut::new();
             for reply in &replies {
-                reply.write_message(format, &mut message);
+                reply.append_to_message(format, &mut message);
             }
-            let parsed: Option<Vec<_>> = Reply::read_replies(format, &message).collect();
+            let parsed: Option<Vec<_>> = Reply::read_replies_of_message(format, &message).collect();
             prop_assert_eq!(parsed.as_ref(), Some(&replies));
         }
     }
@@ -248,7 +248,7 @@ proptest! {
         for (format, check) in FORMATS.into_iter().zip([checks::centrifuge_json as fn(&[u8]), checks::centrifuge_protobuf]) {
             let mut message = BytesMut::new();
             for command in &commands {
-                command.write_message(format, &mut message).expect("its data is JSON");
+                command.append_to_message(format, &mut message).expect("its data is JSON");
             }
             let at = at % message.len();
             message[at] = to;
@@ -261,7 +261,7 @@ proptest! {
         for format in FORMATS {
             let mut message = BytesMut::new();
             for command in &commands {
-                command.write_message(format, &mut message).expect("its data is JSON");
+                command.append_to_message(format, &mut message).expect("its data is JSON");
             }
             let mut now = CommandReader::new(format, &message[..]);
             let mut parsed: Vec<_> = now.by_ref().take(first).collect();
@@ -300,15 +300,15 @@ fn malformed_commands_are_refused() {
     {
         assert_eq!(
             parse(ProtocolFormat::Json, bad.as_bytes()),
-            [Err(BadCommand::Malformed)],
+            [Err(CommandReadError::Malformed)],
             "{bad}"
         );
     }
-    assert_eq!(parse(ProtocolFormat::Json, b"{\"connect\":{}}"), [Err(BadCommand::NoId)]);
+    assert_eq!(parse(ProtocolFormat::Json, b"{\"connect\":{}}"), [Err(CommandReadError::NoId)]);
     assert_eq!(parse(ProtocolFormat::Json, b"{\"send\":{\"data\":1}}").len(), 1);
     // A length beyond the input, an endless varint, and a string that is not UTF-8.
     for bad in [&[5, 8, 1][..], &[0xff; 11], &[6, 8, 1, 0x2a, 3, 0x0a, 1]] {
-        assert_eq!(parse(ProtocolFormat::Protobuf, bad), [Err(BadCommand::Malformed)]);
+        assert_eq!(parse(ProtocolFormat::Protobuf, bad), [Err(CommandReadError::Malformed)]);
     }
     assert_eq!(parse(ProtocolFormat::Protobuf, &[0, 0]).len(), 2, "two pongs");
 }
@@ -321,7 +321,7 @@ fn a_connect_with_20_000_channels_round_trips_within_256_kib() {
     let command = Command { id: 1, request: CommandRequest::Connect(connect) };
     for format in FORMATS {
         let mut message = BytesMut::new();
-        command.write_message(format, &mut message).expect("written");
+        command.append_to_message(format, &mut message).expect("written");
         assert!(message.len() < 256 << 10);
         assert_eq!(parse(format, &message), [Ok(command.clone())]);
     }
@@ -331,7 +331,7 @@ fn a_connect_with_20_000_channels_round_trips_within_256_kib() {
 fn the_documentation_lists_the_codes_and_the_rate_limit() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol/websocket.md");
     let page = std::fs::read_to_string(page).expect("docs/protocol/websocket.md");
-    for line in codes::markdown_tables().lines() {
+    for line in codes::codes_as_markdown_tables().lines() {
         assert!(page.contains(line), "docs/protocol/websocket.md lacks: {line}");
     }
     let ClientLimits { commands_burst, commands_per_second, .. } = ClientLimits::default();

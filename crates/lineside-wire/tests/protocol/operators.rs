@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, DisconnectOrder, HistoryOptions, Hub, HubConfig, Namespace, Position,
-    PublicationExtras, ResolveError, RoomKey, RoomState, StateSource,
+    BadChannelName, ChannelResolveError, ChannelState, ChannelStateSource, DisconnectOrder,
+    EncodedChannelName, HistoryOptions, Hub, HubConfig, Namespace, Position, PublicationExtras,
+    RoomKey,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
 use lineside_wire::centrifuge::CommandRequest;
@@ -17,21 +18,21 @@ use crate::peer::{FORMATS, Peer};
 /// A source without feeds.
 struct Nothing;
 
-impl StateSource for Nothing {
-    fn resolve_channel(&self, _: &Channel) -> Result<RoomKey, ResolveError> {
-        Err(BadChannel::UnknownForm.into())
+impl ChannelStateSource for Nothing {
+    fn resolve_channel(&self, _: &EncodedChannelName) -> Result<RoomKey, ChannelResolveError> {
+        Err(BadChannelName::UnknownForm.into())
     }
 
-    fn sequence_name(&self, channel: &Channel, _: RoomKey) -> String {
+    fn sequence_name(&self, channel: &EncodedChannelName, _: RoomKey) -> String {
         channel.to_string()
     }
 
-    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &EncodedChannelName, _: RoomKey) -> Option<Position> {
         None
     }
 
-    fn read_state(&self, _: &Channel, _: RoomKey) -> RoomState {
-        RoomState { position: None, parts: Vec::new() }
+    fn read_state(&self, _: &EncodedChannelName, _: RoomKey) -> ChannelState {
+        ChannelState { position: None, parts: Vec::new() }
     }
 }
 
@@ -61,13 +62,15 @@ impl World {
     }
 
     fn publish(&self, channel: &str, data: &str) {
-        let channel = Channel::parse_name(channel).expect("a channel");
+        let channel = EncodedChannelName::parse_channel_name(channel).expect("a channel");
         let data = Bytes::from(data.to_owned());
-        self.hub.publish_app(&channel, data, PublicationExtras::default()).expect("published");
+        self.hub
+            .publish_to_app_channel(&channel, data, PublicationExtras::default())
+            .expect("published");
     }
 
     fn advance(&self, seconds: u64) {
-        self.clock.advance(Duration::from_secs(seconds));
+        self.clock.advance_time(Duration::from_secs(seconds));
     }
 }
 
@@ -425,7 +428,7 @@ fn a_refused_client_has_no_subscriptions() {
     let session = peer.connection.client().session();
     assert_eq!(session.subscription_count(), 0);
     assert_eq!(
-        session.subscribe_user("ann"),
+        session.subscribe_to_user_orders("ann"),
         Ok(()),
         "the subscription to the user's orders was removed"
     );

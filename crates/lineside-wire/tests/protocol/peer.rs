@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use lineside_hub::{Channel, Hub, Listener, PartitionListener, SessionLimits, WorkerPool};
-use lineside_wire::auth::{Authorizer, ClientIdentity, Refusal, SubscribeGrant};
+use lineside_hub::{
+    EncodedChannelName, Hub, NewsListener, PartitionListener, SessionLimits, WorkerPool,
+};
+use lineside_wire::auth::{Authorizer, ClientIdentity, RefusalCode, SubscribeGrant};
 use lineside_wire::centrifuge::message::*;
 use lineside_wire::centrifuge::{
     CentrifugeConnection, CentrifugeService, ClientHandler, ClientLimits, Command, CommandRequest,
@@ -34,7 +36,7 @@ impl Authorizer for TokenAuthorizer {
         self.checked.lock().insert(token.into());
     }
 
-    fn authorize_connect(&self, token: Option<&str>) -> Result<ClientIdentity, Refusal> {
+    fn authorize_connect(&self, token: Option<&str>) -> Result<ClientIdentity, RefusalCode> {
         let Some(token) = token else { return Ok(ClientIdentity::default()) };
         let mut words = token.split(' ');
         let user = words.next().unwrap_or_default();
@@ -49,7 +51,7 @@ impl Authorizer for TokenAuthorizer {
                 _ => {
                     identity.channels = value
                         .split(',')
-                        .map(|it| Channel::parse_name(it).expect("a channel"))
+                        .map(|it| EncodedChannelName::parse_channel_name(it).expect("a channel"))
                         .collect()
                 }
             }
@@ -60,9 +62,9 @@ impl Authorizer for TokenAuthorizer {
     fn authorize_subscribe(
         &self,
         identity: &ClientIdentity,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         token: Option<&str>,
-    ) -> Result<SubscribeGrant, Refusal> {
+    ) -> Result<SubscribeGrant, RefusalCode> {
         let name = channel.as_str();
         let is_not_named = name.starts_with("app/closed/") && !identity.channels.contains(channel);
         if name.starts_with("ops/") || is_not_named {
@@ -72,7 +74,11 @@ impl Authorizer for TokenAuthorizer {
         Ok(SubscribeGrant { expires, info: Bytes::new() })
     }
 
-    fn authorize_publish(&self, identity: &ClientIdentity, _: &Channel) -> Result<(), Refusal> {
+    fn authorize_publish(
+        &self,
+        identity: &ClientIdentity,
+        _: &EncodedChannelName,
+    ) -> Result<(), RefusalCode> {
         if identity.user.is_empty() { Err(&codes::PERMISSION_DENIED) } else { Ok(()) }
     }
 }
@@ -81,12 +87,12 @@ impl Authorizer for TokenAuthorizer {
 #[derive(Default)]
 struct PartitionWorkers(Mutex<VecDeque<Box<dyn FnOnce() + Send>>>);
 
-impl Listener for PartitionWorkers {
-    fn signal(&self) {}
+impl NewsListener for PartitionWorkers {
+    fn signal_news(&self) {}
 }
 
 impl WorkerPool for PartitionWorkers {
-    fn run_job(&self, job: Box<dyn FnOnce() + Send>) {
+    fn submit_job(&self, job: Box<dyn FnOnce() + Send>) {
         self.0.lock().push_back(job);
     }
 }
@@ -256,14 +262,14 @@ impl Peer {
             if let CommandRequest::Subscribe(request) = &request {
                 self.requested_channels.insert(id, request.channel.clone());
             }
-            Command { id, request }.write_message(self.format, &mut message).expect("JSON");
+            Command { id, request }.append_to_message(self.format, &mut message).expect("JSON");
         }
         let mut bytes = BytesMut::new();
         let opcode = match self.format {
             ProtocolFormat::Json => Opcode::Text,
             ProtocolFormat::Protobuf => Opcode::Binary,
         };
-        frame::write_masked(&mut bytes, opcode, false, &message, [1, 2, 3, 4]);
+        frame::write_masked_frame(&mut bytes, opcode, false, &message, [1, 2, 3, 4]);
         let replies = self.send(&bytes);
         if self.closed.is_none() {
             let ids: Vec<u32> = replies.iter().map(|reply| reply.id).collect();
@@ -347,7 +353,7 @@ impl Peer {
         for taken in 0..max {
             self.turn();
             let mut pieces = Vec::new();
-            if !self.connection.client().next_frames(&mut pieces, &mut self.codecs) {
+            if !self.connection.client().next_delivery_frames(&mut pieces, &mut self.codecs) {
                 self.closed =
                     self.closed.take().or(self.connection.as_client().pending_close().cloned());
                 return taken;
@@ -365,10 +371,10 @@ impl Peer {
         jobs.into_iter().for_each(|job| job());
         let Some(listener) = &mut self.listener else { return };
         let (mut rooms, mut slots) = (Vec::new(), Vec::new());
-        listener.take_ready_rooms(&mut rooms);
-        rooms.iter().for_each(|room| listener.collect_slots(*room, &mut slots));
+        listener.take_rooms_with_news(&mut rooms);
+        rooms.iter().for_each(|room| listener.collect_room_subscriptions(*room, &mut slots));
         for slot in slots {
-            self.connection.client().session().note_news(slot.subscription);
+            self.connection.client().session().mark_subscription_has_news(slot.subscription);
         }
     }
 
@@ -384,7 +390,7 @@ impl Peer {
 
     pub(crate) fn ping(&mut self) {
         let mut out = VecDeque::new();
-        self.connection.client().send_ping(self.hub.clock().monotonic(), &mut out);
+        self.connection.client().queue_ping(self.hub.clock().monotonic(), &mut out);
         let bytes: Vec<Bytes> = out.into();
         assert!(self.read(&bytes.concat()).is_empty());
     }
@@ -406,7 +412,7 @@ impl Peer {
                 event => panic!("{event:?}"),
             };
             self.largest_frame = self.largest_frame.max(message.len());
-            for reply in Reply::read_replies(self.format, &message) {
+            for reply in Reply::read_replies_of_message(self.format, &message) {
                 let reply = reply.expect("a reply");
                 if reply == Reply::default() {
                     self.pings += 1;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use lineside_hub::{Channel, Delivery, Listener, PublicationExtras, Session, SessionLimits};
+use lineside_hub::{
+    ClientDelivery, EncodedChannelName, NewsListener, PublicationExtras, Session, SessionLimits,
+};
 use lineside_wire::centrifuge::{ProtocolFormat, Reply, push};
 use lineside_wire::websocket::{Deflater, EndpointRole, Inflater, WebSocketEvent, WebSocketReader};
 use serde_json::Value;
@@ -12,12 +14,12 @@ use crate::network::Network;
 
 struct Deaf;
 
-impl Listener for Deaf {
-    fn signal(&self) {}
+impl NewsListener for Deaf {
+    fn signal_news(&self) {}
 }
 
-fn session(network: &Network, channel: &str) -> (Session, Channel) {
-    let channel = Channel::parse_name(channel).expect("a channel");
+fn session(network: &Network, channel: &str) -> (Session, EncodedChannelName) {
+    let channel = EncodedChannelName::parse_channel_name(channel).expect("a channel");
     let mut session = network.hub.open_session(Arc::new(Deaf), SessionLimits::default());
     session.subscribe(&channel, None).expect("subscribed");
     (session, channel)
@@ -37,15 +39,15 @@ fn read(frame: &[u8], format: ProtocolFormat, deflate: bool) -> Reply {
         event => panic!("{event:?}"),
     };
     assert!(reader.is_between_messages() && input.is_empty(), "a delivery is one frame");
-    let mut replies = Reply::read_replies(format, &message);
+    let mut replies = Reply::read_replies_of_message(format, &message);
     let reply = replies.next().expect("a reply").expect("well-formed");
     assert!(replies.next().is_none());
     reply
 }
 
-fn check(delivery: &Delivery, format: ProtocolFormat, deflater: Option<&mut Deflater>) {
+fn check(delivery: &ClientDelivery, format: ProtocolFormat, deflater: Option<&mut Deflater>) {
     let deflate = deflater.is_some();
-    let pieces = push::encode_delivery(delivery, format, deflater).expect("a delivery");
+    let pieces = push::encode_delivery_frame(delivery, format, deflater).expect("a delivery");
     let frame = pieces.concat();
     let data = delivery.payload().expect("data").data();
     let is_large = data.len() >= 256;
@@ -59,20 +61,20 @@ fn check(delivery: &Delivery, format: ProtocolFormat, deflater: Option<&mut Defl
     assert_eq!(push.channel, delivery.channel().as_str());
     let publication = push.publication.expect("a publication");
     let mut expected: Value = serde_json::from_slice(data).expect("JSON");
-    if let Delivery::State { gap: true, .. } = delivery {
+    if let ClientDelivery::State { gap: true, .. } = delivery {
         expected["gap"] = true.into();
     }
     let got: Value = serde_json::from_slice(&publication.data).expect("JSON");
     assert_eq!(got, expected);
     assert_eq!(publication.offset, delivery.position().map_or(0, |position| position.offset));
-    if let Delivery::State { state, part, .. } = delivery {
+    if let ClientDelivery::State { state, part, .. } = delivery {
         let last = part + 1 == state.parts().len();
         let epoch = state.position().epoch.to_string();
         assert_eq!(publication.epoch, if last { epoch } else { String::new() });
     }
 }
 
-fn check_all(delivery: &Delivery) {
+fn check_all(delivery: &ClientDelivery) {
     for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
         check(delivery, format, None);
         check(delivery, format, Some(&mut Deflater::default()));
@@ -104,7 +106,7 @@ fn states_and_publications_are_encoded_in_every_format() {
         network.change(vehicle % 6, 2);
     }
     let delivery = session.next_delivery().expect("a state");
-    assert!(matches!(delivery, Delivery::State { gap: true, .. }));
+    assert!(matches!(delivery, ClientDelivery::State { gap: true, .. }));
     check_all(&delivery);
 }
 
@@ -115,7 +117,7 @@ fn applying_deliveries_yields_the_data_of_the_network() {
         let (mut session, _) = session(&network, "feed/city");
         let mut content = std::collections::BTreeMap::new();
         for step in 0..40_u64 {
-            network.clock.advance(std::time::Duration::from_secs(1));
+            network.clock.advance_time(std::time::Duration::from_secs(1));
             network.change(step * 7, step * 5);
             if step % 16 == 9 {
                 network.restate(step == 25);
@@ -126,7 +128,7 @@ fn applying_deliveries_yields_the_data_of_the_network() {
             while let Some(delivery) = session.next_delivery() {
                 check_all(&delivery);
                 let frame =
-                    push::encode_delivery(&delivery, format, None).expect("a frame").concat();
+                    push::encode_delivery_frame(&delivery, format, None).expect("a frame").concat();
                 let push = read(&frame, format, false).push.expect("a push");
                 apply(&push.publication.expect("a publication").data, &mut content);
             }
@@ -153,7 +155,7 @@ fn apply(data: &[u8], content: &mut crate::network::Holdings) {
 #[test]
 fn a_ping_is_an_empty_reply() {
     for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
-        assert_eq!(read(&push::encode_ping(format), format, false), Reply::default());
+        assert_eq!(read(&push::encode_ping_frame(format), format, false), Reply::default());
     }
 }
 
@@ -165,15 +167,16 @@ fn a_large_part_is_compressed_once() {
         network.change(vehicle, 2);
     }
     let (mut session, channel) = session(&network, "feed/city");
-    let Some(Delivery::State { state, .. }) = session.next_delivery() else {
+    let Some(ClientDelivery::State { state, .. }) = session.next_delivery() else {
         panic!("the delivery is not a state")
     };
     // The test network's parts are small; this one is not.
     let large = format!("{{\n\"changes\":[{}0]}}", "\"tram\",".repeat(200));
     let payload = lineside_hub::FramedPayload::new(Bytes::from(large.clone()));
-    push::deflate_part(&payload, &mut deflater);
+    push::compress_state_part(&payload, &mut deflater);
     assert!(state.parts().len() == 3 && !channel.as_str().is_empty());
-    let once = payload.frame_in_slot(4, |_| unreachable!("the payload is compressed already"));
+    let once =
+        payload.get_or_encode_frame(4, |_| unreachable!("the payload is compressed already"));
     assert!(once.len() < large.len() / 4);
 }
 
@@ -186,8 +189,8 @@ fn a_publication_is_framed_once_for_all_clients() {
     network.change(1, 2);
     let (one, other) = (one.next_delivery(), other.next_delivery());
     for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
-        let frame = |delivery: &Option<Delivery>| {
-            push::encode_delivery(delivery.as_ref().expect("a publication"), format, None)
+        let frame = |delivery: &Option<ClientDelivery>| {
+            push::encode_delivery_frame(delivery.as_ref().expect("a publication"), format, None)
                 .expect("a frame")
         };
         let (first, second) = (frame(&one), frame(&other));
@@ -212,10 +215,13 @@ fn publisher_and_tags_are_encoded() {
         tags: vec![("line".into(), "1".into())],
         skip_history: false,
     };
-    network.hub.publish_app(&channel, Bytes::from_static(b"\"hi\""), extras).expect("published");
+    network
+        .hub
+        .publish_to_app_channel(&channel, Bytes::from_static(b"\"hi\""), extras)
+        .expect("published");
     let delivery = session.next_delivery().expect("a publication");
     for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
-        let frame = push::encode_delivery(&delivery, format, None).expect("a frame").concat();
+        let frame = push::encode_delivery_frame(&delivery, format, None).expect("a frame").concat();
         let publication = read(&frame, format, false).push.expect("a push").publication;
         let publication = publication.expect("a publication");
         let info = publication.info.expect("the publisher's client info");
@@ -228,10 +234,10 @@ fn publisher_and_tags_are_encoded() {
 
 #[test]
 fn an_unsubscribe_push_has_its_code() {
-    let channel = Channel::parse_name("app/chat").expect("a channel");
+    let channel = EncodedChannelName::parse_channel_name("app/chat").expect("a channel");
     for format in [ProtocolFormat::Json, ProtocolFormat::Protobuf] {
         let code = lineside_wire::codes::INSUFFICIENT_STATE;
-        let frame = push::encode_unsubscribe(&channel, &code, format);
+        let frame = push::encode_unsubscribe_frame(&channel, &code, format);
         let push = read(&BytesMut::from(&frame[..]), format, false).push.expect("a push");
         let unsubscribe = push.unsubscribe.expect("an unsubscribe push");
         assert_eq!((unsubscribe.code, &*unsubscribe.reason), (2500, "insufficient state"));

@@ -121,7 +121,7 @@ impl Browser {
             self.connection = Some((stream, Parser::default()));
         }
         let Some((stream, parser)) = &mut self.connection else { return false };
-        let Some(bytes) = stream.next_bytes() else {
+        let Some(bytes) = stream.next_output_bytes() else {
             if stream.close_reason().is_some() {
                 self.connection = None;
                 return true;

@@ -48,8 +48,8 @@ fn act_out(network: &Network, browsers: &mut [Browser], act: &Act, n: usize) {
         Act::Dataset => network.restate(false),
         Act::NewEpoch => network.restate(true),
         Act::Sweep(seconds) => {
-            network.clock.advance(Duration::from_secs(seconds));
-            network.hub.sweep_rooms();
+            network.clock.advance_time(Duration::from_secs(seconds));
+            network.hub.trim_and_close_idle_rooms();
         }
     }
 }

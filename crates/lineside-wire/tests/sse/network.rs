@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, RoomState,
-    StateSource,
+    BadChannelName, ChannelResolveError, ChannelState, ChannelStateSource, EncodedChannelName,
+    Epoch, Hub, HubConfig, Position, RoomKey,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
 use parking_lot::Mutex;
@@ -87,7 +87,7 @@ impl Network {
         let upsert =
             new.map(|new| json!({"op": "upsert", "id": id, "record": record(new, dataset)}));
         let remove = json!({"op": "remove", "id": id});
-        let mut batch = self.hub.open_batch();
+        let mut batch = self.hub.open_publish_batch();
         let mut tell = |key: RoomKey, change: &Value| {
             if let Some(room) = self.hub.find_room(key) {
                 let data = json!({"at": 0, "changes": [change]}).to_string();
@@ -108,7 +108,7 @@ impl Network {
                 tell(key(kind, new), upsert);
             }
         }
-        batch.finish();
+        batch.finish_and_signal_listeners();
     }
 
     /// Starts a new dataset, or a new epoch whose offsets start again.
@@ -118,16 +118,16 @@ impl Network {
         now.position.offset += 1;
         if is_new_epoch {
             now.position =
-                Position { epoch: Epoch::from_bits(now.position.epoch.bits() + 1), offset: 1 };
+                Position { epoch: Epoch::from_bits(now.position.epoch.to_bits() + 1), offset: 1 };
         }
         let at = now.position;
         *self.source.0.lock() = now;
-        let mut batch = self.hub.open_batch();
+        let mut batch = self.hub.open_publish_batch();
         for room in self.hub.rooms_of_group(GROUP) {
-            batch.restate_room(&room, Some(at));
+            batch.resend_state_without_gap(&room, Some(at));
         }
         for room in self.hub.rooms_of_group(0) {
-            batch.restate_room(&room, None);
+            batch.resend_state_without_gap(&room, None);
         }
     }
 }
@@ -153,28 +153,31 @@ fn key(kind: u8, id: u64) -> RoomKey {
     RoomKey { group: if kind == AREA { 0 } else { GROUP }, kind, id }
 }
 
-impl StateSource for Source {
-    fn resolve_channel(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+impl ChannelStateSource for Source {
+    fn resolve_channel(
+        &self,
+        channel: &EncodedChannelName,
+    ) -> Result<RoomKey, ChannelResolveError> {
         let segments: Vec<_> = channel.decoded_segments().collect();
         let number = |n: usize| segments.get(n).and_then(|it| it.parse().ok()).unwrap_or(99);
         match (&*segments[0], &*segments[1]) {
             ("feed", "city") => Ok(key(FEED, 0)),
             ("route", "city") => Ok(key(ROUTE, number(2))),
             ("area", _) => Ok(key(AREA, number(1))),
-            ("feed" | "route", _) => Err(ResolveError::UnknownFeed),
-            _ => Err(BadChannel::UnknownForm.into()),
+            ("feed" | "route", _) => Err(ChannelResolveError::UnknownFeed),
+            _ => Err(BadChannelName::UnknownForm.into()),
         }
     }
 
-    fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String {
+    fn sequence_name(&self, channel: &EncodedChannelName, key: RoomKey) -> String {
         if key.has_own_sequence() { channel.to_string() } else { "city".into() }
     }
 
-    fn current_position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn current_position(&self, _: &EncodedChannelName, _: RoomKey) -> Option<Position> {
         Some(self.0.lock().position)
     }
 
-    fn read_state(&self, channel: &Channel, _: RoomKey) -> RoomState {
+    fn read_state(&self, channel: &EncodedChannelName, _: RoomKey) -> ChannelState {
         let now = self.0.lock().clone();
         let changes: Vec<Value> = now
             .holdings(channel.as_str())
@@ -190,6 +193,6 @@ impl StateSource for Source {
             // Pretty-printed, to test that line breaks do no harm.
             Bytes::from(serde_json::to_string_pretty(&part).expect("JSON"))
         };
-        RoomState { position: Some(now.position), parts: (0..n).map(part).collect() }
+        ChannelState { position: Some(now.position), parts: (0..n).map(part).collect() }
     }
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
-use lineside_hub::{BadChannel, DisconnectOrder};
-use lineside_wire::partition::CloseReason;
+use lineside_hub::{BadChannelName, DisconnectOrder};
+use lineside_wire::partition::ConnectionCloseReason;
 use lineside_wire::sse::{
-    CHANNELS_MAX, HEARTBEAT_INTERVAL, OpenError, RETRY_MILLIS, SseStream, SseSubscriber,
+    CHANNELS_MAX, HEARTBEAT_INTERVAL, RETRY_MILLIS, SseOpenError, SseStream, SseSubscriber,
 };
 use serde_json::json;
 
@@ -34,7 +34,7 @@ fn open(network: &Network, channels: &[&str], id: Option<&str>) -> SseStream {
 
 /// Returns all available bytes, as text.
 fn text(stream: &mut SseStream) -> String {
-    let pieces: Vec<Bytes> = std::iter::from_fn(|| stream.next_bytes()).collect();
+    let pieces: Vec<Bytes> = std::iter::from_fn(|| stream.next_output_bytes()).collect();
     String::from_utf8(pieces.concat()).expect("text")
 }
 
@@ -113,10 +113,10 @@ fn an_event_is_framed_once_for_streams_of_one_channel() {
     let mut streams = [(); 3].map(|()| open(&network, &["feed/city"], None));
     streams.iter_mut().for_each(|stream| drop(text(stream)));
     network.change(1, 3);
-    let pieces = streams.each_mut().map(|stream| stream.next_bytes().expect("an event"));
+    let pieces = streams.each_mut().map(|stream| stream.next_output_bytes().expect("an event"));
     assert!(pieces.iter().all(|piece| piece.as_ptr() == pieces[0].as_ptr()));
     assert!(
-        streams.iter_mut().all(|stream| stream.next_bytes().is_none()),
+        streams.iter_mut().all(|stream| stream.next_output_bytes().is_none()),
         "one piece is the whole event"
     );
 }
@@ -128,7 +128,7 @@ fn streams_of_several_channels_share_the_data_but_not_the_id() {
     let mut two = open(&network, &["feed/city", "area/1"], None);
     drop((text(&mut one), text(&mut two)));
     network.change(1, 3);
-    let (a, b) = (one.next_bytes(), two.next_bytes());
+    let (a, b) = (one.next_output_bytes(), two.next_output_bytes());
     let (a, b) = (a.expect("data"), b.expect("data"));
     let shared = |bytes: &Bytes| bytes.starts_with(b"data: {\"channel\":\"feed/city\"");
     assert!(shared(&a) && shared(&b) && a.as_ptr() == b.as_ptr());
@@ -156,7 +156,7 @@ fn a_heartbeat_comment_updates_the_id() {
         (open(&network, &["route/city/0", "feed/city"], None), Parser::default());
     let heartbeat = |stream: &mut SseStream| {
         while poll(stream, &wakes).is_ready() {}
-        network.clock.advance(HEARTBEAT_INTERVAL);
+        network.clock.advance_time(HEARTBEAT_INTERVAL);
         let Poll::Ready(Some(beat)) = poll(stream, &wakes) else { panic!("no heartbeat arrived") };
         assert!(poll(stream, &wakes).is_pending(), "exactly one heartbeat is due");
         String::from_utf8(beat.to_vec()).expect("text")
@@ -190,7 +190,7 @@ fn the_first_heartbeats_of_many_streams_are_spread() {
     for stream in &mut streams {
         while poll(stream, &wakes).is_ready() {}
     }
-    network.clock.advance(HEARTBEAT_INTERVAL * 3 / 4);
+    network.clock.advance_time(HEARTBEAT_INTERVAL * 3 / 4);
     let early = streams
         .iter_mut()
         .filter_map(|stream| poll(stream, &wakes).is_ready().then_some(()))
@@ -207,7 +207,7 @@ fn a_repeatedly_slow_client_is_closed_with_a_reason() {
     for _ in 0..2 {
         (0..5).for_each(|vehicle| network.change(vehicle, 3));
         // Reads to the end of the state, but never to the top.
-        while let Some(piece) = stream.next_bytes() {
+        while let Some(piece) = stream.next_output_bytes() {
             if parser.push(&piece).iter().any(|event| event.data["offset"].is_u64()) {
                 break;
             }
@@ -236,10 +236,10 @@ fn a_stream_ends_when_its_token_expires() {
     for stream in [&mut stream, &mut other] {
         while poll(stream, &wakes).is_ready() {}
     }
-    network.clock.advance(Duration::from_millis(4_999));
+    network.clock.advance_time(Duration::from_millis(4_999));
     assert!(poll(&mut stream, &wakes).is_pending() && stream.close_reason().is_none());
     let before = wakes.0.load(Ordering::Relaxed);
-    network.clock.advance(Duration::from_millis(1));
+    network.clock.advance_time(Duration::from_millis(1));
     assert!(wakes.0.load(Ordering::Relaxed) > before, "the stream's task is woken");
     network.change(1, 3);
     let Poll::Ready(Some(last)) = poll(&mut stream, &wakes) else {
@@ -247,7 +247,7 @@ fn a_stream_ends_when_its_token_expires() {
     };
     assert_eq!(&last[..], b": expired: the token has expired\n");
     assert_eq!(poll(&mut stream, &wakes), Poll::Ready(None));
-    assert_eq!(stream.close_reason(), Some(CloseReason::Expired));
+    assert_eq!(stream.close_reason(), Some(ConnectionCloseReason::Expired));
     assert!(text(&mut other).contains("\"offset\":1"));
 }
 
@@ -272,7 +272,7 @@ fn the_streams_of_a_user_end_when_the_user_is_disconnected() {
     network.change(1, 3);
     let end = text(&mut anna);
     assert!(end.ends_with(": disconnected: go  now\n"), "{end}");
-    assert_eq!(anna.close_reason(), Some(CloseReason::Disconnected));
+    assert_eq!(anna.close_reason(), Some(ConnectionCloseReason::Disconnected));
     assert!(text(&mut bert).contains("\"offset\":2") && bert.close_reason().is_none());
 }
 
@@ -300,7 +300,8 @@ fn refusals_have_a_status_and_a_code() {
         "a channel that is named twice is subscribed once"
     );
     let long = "x".repeat(10_000);
-    let Err(OpenError::BadChannel { name, why: BadChannel::TooLong }) = open(&[&long]) else {
+    let Err(SseOpenError::BadChannel { name, why: BadChannelName::TooLong }) = open(&[&long])
+    else {
         panic!("the name was accepted")
     };
     assert!(name.len() < 200);

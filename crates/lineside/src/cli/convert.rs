@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use lineside_config::read_id_table;
-use lineside_ingest::SiriIds;
+use lineside_ingest::SiriIdMapping;
 use lineside_quality::convert::{
-    ConversionContext, ConversionError, ConversionInput, ConversionOutput, ConversionTarget,
+    ConversionError, ConversionInput, ConversionOptions, ConversionOutput, ConversionTargetFormat,
     convert_input,
 };
 
-use self::output::OutputFile;
+use self::output::ConversionOutputFile;
 use super::{CommandFailure, input, print};
 
 /// The arguments of `convert`. The help text is on the command's variant in the parent module.
@@ -36,7 +36,7 @@ pub(crate) struct ConvertArguments {
     input: String,
     /// The output format
     #[arg(long, value_name = "FORMAT")]
-    to: ConversionTarget,
+    to: ConversionTargetFormat,
     /// The schedule of real-time input, in GTFS or NeTEx: its trips and stops complete the output
     #[arg(long, value_name = "SCHEDULE")]
     r#static: Option<String>,
@@ -53,15 +53,15 @@ pub(crate) struct ConvertArguments {
 
 pub(crate) async fn run_convert(arguments: ConvertArguments) -> Result<(), CommandFailure> {
     let ConvertArguments { input, to, r#static, ids, output, report } = arguments;
-    let is_folder = matches!(to, ConversionTarget::Gbfs2 | ConversionTarget::Gbfs3);
+    let is_folder = matches!(to, ConversionTargetFormat::Gbfs2 | ConversionTargetFormat::Gbfs3);
     if is_folder && output.is_none() {
         let reason = format!("{to} is a folder of files: name it with --output FOLDER");
         return Err(CommandFailure::Usage(reason));
     }
-    let ids = ids.as_deref().map(parse_siri_ids).transpose()?;
-    let file = conversion_input::open_input(&input).await?;
+    let ids = ids.as_deref().map(parse_siri_id_mapping).transpose()?;
+    let file = conversion_input::open_conversion_input(&input).await?;
     let schedule = match &r#static {
-        Some(schedule) => Some(conversion_input::open_input(schedule).await?),
+        Some(schedule) => Some(conversion_input::open_conversion_input(schedule).await?),
         None => None,
     };
     let name = input::redacted_name(&input);
@@ -76,47 +76,51 @@ pub(crate) async fn run_convert(arguments: ConvertArguments) -> Result<(), Comma
             CommandFailure::Unfinished(format!("--static {given}: {wanted}: {reason}"))
         }
     };
-    let given = run_blocking(move || ConversionInput::from_file(file)).await?.map_err(refused)?;
+    let given =
+        run_blocking(move || ConversionInput::open_file_input(file)).await?.map_err(refused)?;
     let given = match given {
         ConversionInput::Body(body) => {
-            match conversion_input::read_system_input(&input, &body).await? {
+            match conversion_input::read_gbfs_system_input(&input, &body).await? {
                 Some(system) => system,
                 None => ConversionInput::Body(body),
             }
         }
         other => other,
     };
-    let out =
-        if is_folder { OutputFile::new_scratch()? } else { OutputFile::create(output.as_deref())? };
+    let out = if is_folder {
+        ConversionOutputFile::create_discarded()?
+    } else {
+        ConversionOutputFile::create_for_destination(output.as_deref())?
+    };
     let (out, converted) = run_blocking(move || {
-        let converted = convert_input(given, to, ConversionContext { schedule, ids }, out.file());
+        let converted = convert_input(given, to, ConversionOptions { schedule, ids }, out.file());
         (out, converted)
     })
     .await?;
     let converted = converted.map_err(refused)?;
     match output.filter(|_| is_folder) {
-        Some(folder) => output::write_folder(&folder, &converted.files)?,
-        None => run_blocking(move || out.publish_output()).await??,
+        Some(folder) => output::write_folder_atomically(&folder, &converted.files)?,
+        None => run_blocking(move || out.publish_to_destination()).await??,
     }
     if let Some(file) = &report {
         let text = serde_json::to_string_pretty(&converted.report_json(to));
         let text = text.map_err(|error| CommandFailure::Unfinished(error.to_string()))?;
-        output::write_file(file, text.as_bytes())?;
+        output::write_file_atomically(file, text.as_bytes())?;
     }
-    print_report(&converted, to);
+    print_conversion_summary(&converted, to);
     Ok(())
 }
 
 /// Parses a mapping of SIRI ids in the syntax of the configuration; `file:` precedes the name of a table.
-pub(super) fn parse_siri_ids(text: &str) -> Result<SiriIds, CommandFailure> {
+pub(super) fn parse_siri_id_mapping(text: &str) -> Result<SiriIdMapping, CommandFailure> {
     let Some(file) = text.strip_prefix("file:") else {
         let expected = "expected same, prefix:TEXT, netex or file:TABLE.csv";
         let usage = || CommandFailure::Usage(format!("--ids {text}: {expected}"));
-        return SiriIds::parse(text).ok_or_else(usage);
+        return SiriIdMapping::parse(text).ok_or_else(usage);
     };
     let table = read_id_table(Path::new(file));
     let table = table.map_err(|reason| CommandFailure::Unfinished(format!("{file}: {reason}")))?;
-    Ok(SiriIds::Table(file.into(), Arc::new(table)))
+    Ok(SiriIdMapping::Table(file.into(), Arc::new(table)))
 }
 
 /// Runs blocking work on a thread for it.
@@ -128,7 +132,7 @@ async fn run_blocking<T: Send + 'static>(
 }
 
 /// Prints the counts, losses and problems of a conversion on standard error.
-fn print_report(converted: &ConversionOutput, to: ConversionTarget) {
+fn print_conversion_summary(converted: &ConversionOutput, to: ConversionTargetFormat) {
     let counts: Vec<String> = converted
         .counts
         .iter()
@@ -136,14 +140,18 @@ fn print_report(converted: &ConversionOutput, to: ConversionTarget) {
         .map(|(kind, count)| format!("{count} {}", kind.replace('_', " ")))
         .collect();
     let counts = if counts.is_empty() { "no records".to_owned() } else { counts.join(", ") };
-    print::print_note(&format!("{} to {to}: {counts}", converted.from.as_str()));
+    print::print_to_stderr(&format!("{} to {to}: {counts}", converted.from.as_str()));
     if let Some(counts) = &converted.matched {
         let (matched, all) = (counts.matched, counts.total_count());
-        print::print_note(&format!("trips: {matched} of {all} are in the schedule"));
+        print::print_to_stderr(&format!("trips: {matched} of {all} are in the schedule"));
         for (reason, found) in counts.reasons() {
             let sample = found.sample_ids().next().unwrap_or_default();
             let more = if found.count > 1 { ", …" } else { "" };
-            print::print_note(&format!("{}: {} ({sample}{more})", reason.as_str(), found.count));
+            print::print_to_stderr(&format!(
+                "{}: {} ({sample}{more})",
+                reason.as_str(),
+                found.count
+            ));
         }
     }
     for loss in converted.conversion_report.iter() {
@@ -151,10 +159,13 @@ fn print_report(converted: &ConversionOutput, to: ConversionTarget) {
             [] => String::new(),
             some => format!(" ({}{})", some[0], if loss.count > 1 { ", …" } else { "" }),
         };
-        print::print_note(&format!("lost: {} {}: {}{examples}", loss.count, loss.kind, loss.why));
+        print::print_to_stderr(&format!(
+            "lost: {} {}: {}{examples}",
+            loss.count, loss.kind, loss.why
+        ));
     }
     for (file, code, count) in converted.problems.problem_counts() {
-        print::print_note(&format!("problem: {count} {code} in {file}"));
+        print::print_to_stderr(&format!("problem: {count} {code} in {file}"));
     }
 }
 
@@ -165,24 +176,24 @@ mod tests {
     #[test]
     fn id_mappings_have_the_syntax_of_the_configuration() {
         for (text, ids) in [
-            ("same", SiriIds::Same),
-            ("netex", SiriIds::Netex),
-            ("prefix:NO:", SiriIds::Prefix("NO:".into())),
+            ("same", SiriIdMapping::Same),
+            ("netex", SiriIdMapping::Netex),
+            ("prefix:NO:", SiriIdMapping::Prefix("NO:".into())),
         ] {
-            assert_eq!(parse_siri_ids(text).unwrap(), ids, "{text}");
+            assert_eq!(parse_siri_id_mapping(text).unwrap(), ids, "{text}");
         }
-        let CommandFailure::Usage(reason) = parse_siri_ids("other").unwrap_err() else {
+        let CommandFailure::Usage(reason) = parse_siri_id_mapping("other").unwrap_err() else {
             panic!("an unknown mapping is a usage error")
         };
         assert!(reason.contains("expected same, prefix:TEXT, netex or file:TABLE.csv"), "{reason}");
         let folder = tempfile::tempdir().unwrap();
         let table = folder.path().join("ids.csv");
         std::fs::write(&table, "kind,siri,gtfs\nstop,A,1\n").unwrap();
-        let ids = parse_siri_ids(&format!("file:{}", table.display())).unwrap();
-        assert_eq!(ids.map_id(lineside_ingest::IdKind::Stop, "A"), "1");
+        let ids = parse_siri_id_mapping(&format!("file:{}", table.display())).unwrap();
+        assert_eq!(ids.map_to_schedule_id(lineside_ingest::IdKind::Stop, "A"), "1");
         std::fs::write(&table, "stop,A,1\n").unwrap();
         let CommandFailure::Unfinished(reason) =
-            parse_siri_ids(&format!("file:{}", table.display())).unwrap_err()
+            parse_siri_id_mapping(&format!("file:{}", table.display())).unwrap_err()
         else {
             panic!("an invalid table is a failure")
         };

@@ -79,11 +79,11 @@ pub(crate) async fn run_demo(arguments: DemoArguments) -> Result<(), CommandFail
         faults: arguments.faults,
         data_dir: arguments.data_dir,
     };
-    let running = start_demo(options).await.map_err(|error| CommandFailure::unfinished(&error))?;
+    let running = start_demo(options).await.map_err(|error| CommandFailure::from_anyhow(&error))?;
     // A reader of the greeting may send a signal, so the handlers come first.
     let signals = TerminationSignals::register_handlers()
         .map_err(|error| CommandFailure::Unfinished(error.to_string()))?;
-    print::print_line(&greeting::demo_greeting(&running));
+    print::print_line_to_stdout(&greeting::demo_greeting(&running));
     run_until_signal(running, signals).await;
     Ok(())
 }

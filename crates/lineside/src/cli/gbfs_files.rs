@@ -7,13 +7,13 @@ use std::{fs, io};
 use bytes::Bytes;
 use lineside_formats::{Format, sniff_format};
 use lineside_ingest::SourceLocation;
-use lineside_quality::convert::{DISCOVERY, NamedFile, REALTIME_BYTES_MAX};
+use lineside_quality::convert::{DISCOVERY, NamedFileBody, REALTIME_BYTES_MAX};
 use lineside_validate::rules::gbfs::is_gbfs_file;
 use url::Url;
 
 use super::{
     CommandFailure,
-    input::{AddressScope, fetch_input},
+    input::{AllowedAddresses, fetch_input},
 };
 
 /// Maximum size of one file.
@@ -21,13 +21,13 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Maximum number of files.
 const FILES_MAX: usize = 200;
 
-/// The files of a system. A system that [`read_system`] returns lacks its discovery file.
+/// The files of a system. A system that [`read_listed_gbfs_files`] returns lacks its discovery file.
 #[derive(Debug)]
 pub(super) struct CollectedSystem {
     /// The first language that the discovery file lists.
     pub(super) language: Option<String>,
     /// The files in that language, under their names without `.json`.
-    pub(super) files: Vec<NamedFile>,
+    pub(super) files: Vec<NamedFileBody>,
     /// The files of each further language.
     pub(super) others: Vec<OtherLanguage>,
     /// The listed files that could not be read. The names of a further language begin with `<language>/`.
@@ -38,7 +38,7 @@ pub(super) struct CollectedSystem {
 #[derive(Debug)]
 pub(super) struct OtherLanguage {
     pub(super) language: String,
-    pub(super) files: Vec<NamedFile>,
+    pub(super) files: Vec<NamedFileBody>,
     /// The names of the files that are also the first language's, from the same location.
     pub(super) shared: Vec<String>,
 }
@@ -54,10 +54,10 @@ pub(super) struct MissingFile {
 
 /// Reads the files of a system one after the other, if the body is a discovery file. Each file is read from the folder
 /// of the discovery file, or from its listed address.
-pub(super) async fn read_system(
+pub(super) async fn read_listed_gbfs_files(
     input: &str,
     body: &Bytes,
-    address_scope: AddressScope,
+    address_scope: AllowedAddresses,
 ) -> Result<Option<CollectedSystem>, CommandFailure> {
     if !sniff_format(body).is_some_and(Format::is_raw) {
         return Ok(None);
@@ -70,19 +70,19 @@ pub(super) async fn read_system(
     let taking = SystemCollector {
         input,
         address_scope: Some(address_scope),
-        folder: parent_folder(input),
-        sibling_names: SiblingNames::from_discovery(&discovery),
+        folder: local_parent_folder(input),
+        sibling_names: SiblingFileNames::from_discovery(&discovery),
         bytes_left: REALTIME_BYTES_MAX.saturating_sub(body.len() as u64),
         n_files: 0,
         bodies: HashMap::new(),
         unread: Vec::new(),
     };
-    Ok(Some(taking.collect_system(&discovery).await))
+    Ok(Some(taking.collect_all_languages(&discovery).await))
 }
 
 /// Reads a system from a folder, with its discovery file if there is one. A folder without GBFS files gives no files.
 /// The listed files of all languages are searched in this folder only.
-pub(super) async fn read_system_folder(folder: PathBuf) -> Result<CollectedSystem, CommandFailure> {
+pub(super) async fn read_gbfs_folder(folder: PathBuf) -> Result<CollectedSystem, CommandFailure> {
     let mut plain = Vec::new();
     let mut left = REALTIME_BYTES_MAX;
     for path in list_json_files(&folder).unwrap_or_default() {
@@ -96,7 +96,7 @@ pub(super) async fn read_system_folder(folder: PathBuf) -> Result<CollectedSyste
         let read = fetch_input(
             SourceLocation::Path(path.clone()),
             left.min(FILE_BYTES_MAX),
-            AddressScope::Anywhere,
+            AllowedAddresses::Anywhere,
         )
         .await;
         let body = read.map_err(unfinished)?;
@@ -124,13 +124,13 @@ pub(super) async fn read_system_folder(folder: PathBuf) -> Result<CollectedSyste
         input: "",
         address_scope: None,
         folder: Some(folder),
-        sibling_names: SiblingNames::from_discovery(&discovery),
+        sibling_names: SiblingFileNames::from_discovery(&discovery),
         bytes_left: left,
         n_files: plain.len(),
         bodies,
         unread: Vec::new(),
     };
-    let mut system = taking.collect_system(&discovery).await;
+    let mut system = taking.collect_all_languages(&discovery).await;
     // Files of the folder that are not listed are checked too.
     let is_listed =
         |name: &str| discovery.find_discovery_entry(None, name).is_some() && name != DISCOVERY;
@@ -143,10 +143,10 @@ pub(super) async fn read_system_folder(folder: PathBuf) -> Result<CollectedSyste
 struct SystemCollector<'a> {
     input: &'a str,
     /// The addresses that may be requested; `None` if files are read only from the discovery file's folder.
-    address_scope: Option<AddressScope>,
+    address_scope: Option<AllowedAddresses>,
     /// The folder of the discovery file.
     folder: Option<PathBuf>,
-    sibling_names: SiblingNames,
+    sibling_names: SiblingFileNames,
     bytes_left: u64,
     n_files: usize,
     /// The bodies read so far by their location, because several languages may list the same one.
@@ -156,7 +156,7 @@ struct SystemCollector<'a> {
 
 /// A file with its name and its location.
 struct CollectedFile {
-    named: NamedFile,
+    named: NamedFileBody,
     from: Option<String>,
 }
 
@@ -165,7 +165,10 @@ type MissingReason = (&'static str, Option<String>);
 
 impl SystemCollector<'_> {
     /// Reads the files of all languages, one language after the other.
-    async fn collect_system(mut self, discovery: &lineside_gbfs::DiscoveryFile) -> CollectedSystem {
+    async fn collect_all_languages(
+        mut self,
+        discovery: &lineside_gbfs::DiscoveryFile,
+    ) -> CollectedSystem {
         let own = |language: Option<&str>| {
             let entries = discovery.entries.iter();
             let entries = entries.filter(move |entry| entry.language.as_deref() == language);
@@ -173,10 +176,10 @@ impl SystemCollector<'_> {
         };
         let languages = discovery.distinct_languages();
         let language = languages.first().copied();
-        let first = self.collect_files(&own(language), None).await;
+        let first = self.collect_language_files(&own(language), None).await;
         let mut others = Vec::new();
         for other in languages.into_iter().skip(1) {
-            let other_language = self.collect_files(&own(Some(other)), Some(other)).await;
+            let other_language = self.collect_language_files(&own(Some(other)), Some(other)).await;
             let is_shared = |file: &&CollectedFile| {
                 file.from.is_some()
                     && first
@@ -194,14 +197,14 @@ impl SystemCollector<'_> {
     }
 
     /// Reads the files of one language; `other` is the language unless it is the first one.
-    async fn collect_files(
+    async fn collect_language_files(
         &mut self,
         entries: &[&lineside_gbfs::DiscoveryEntry],
         other: Option<&str>,
     ) -> Vec<CollectedFile> {
         let mut files = Vec::new();
         for entry in entries {
-            match self.collect_file(entry).await {
+            match self.read_listed_file(entry).await {
                 Ok((from, body)) => {
                     files.push(CollectedFile { named: (entry.name.to_string(), body), from });
                 }
@@ -215,11 +218,11 @@ impl SystemCollector<'_> {
         files
     }
 
-    async fn collect_file(
+    async fn read_listed_file(
         &mut self,
         entry: &lineside_gbfs::DiscoveryEntry,
     ) -> Result<(Option<String>, Bytes), MissingReason> {
-        let location = self.locate_file(entry)?;
+        let location = self.locate_listed_file(entry)?;
         let key = match &location {
             SourceLocation::Http(url) => Some(url.to_string()),
             SourceLocation::Path(file) => Some(path_key(file)),
@@ -232,8 +235,8 @@ impl SystemCollector<'_> {
         if self.n_files >= FILES_MAX {
             return Err(("the system has too many files", None));
         }
-        let address_scope = self.address_scope.filter(|_| !is_other_host(self.input, &location));
-        let address_scope = address_scope.unwrap_or(AddressScope::Public);
+        let address_scope = self.address_scope.filter(|_| !has_other_host(self.input, &location));
+        let address_scope = address_scope.unwrap_or(AllowedAddresses::Public);
         let body = fetch_input(location, self.bytes_left.min(FILE_BYTES_MAX), address_scope).await;
         let body =
             body.map_err(|reason| ("it cannot be read from its listed address", Some(reason)))?;
@@ -245,11 +248,11 @@ impl SystemCollector<'_> {
 
     /// Returns the location of a listed file: in the discovery file's folder, else its listed address if addresses may
     /// be requested.
-    fn locate_file(
+    fn locate_listed_file(
         &self,
         entry: &lineside_gbfs::DiscoveryEntry,
     ) -> Result<SourceLocation, MissingReason> {
-        let names = self.sibling_names.candidate_names(entry);
+        let names = self.sibling_names.candidate_file_names(entry);
         let at = |name: &String| Some(self.folder.as_ref()?.join(name));
         if let Some(file) = names.iter().filter_map(at).find(|file| file.is_file()) {
             return Ok(SourceLocation::Path(file));
@@ -275,25 +278,27 @@ fn path_key(file: &Path) -> String {
 
 /// The names that the files of a system may have in the folder of its discovery file.
 #[derive(Debug)]
-struct SiblingNames {
+struct SiblingFileNames {
     /// The first language, whose files may have plain names.
     first_language: Option<Box<str>>,
     /// The address for each ending of a listed address; `None` if several addresses have that ending.
     by_suffix: HashMap<String, Option<Box<str>>>,
 }
 
-impl SiblingNames {
-    fn from_discovery(discovery: &lineside_gbfs::DiscoveryFile) -> SiblingNames {
+impl SiblingFileNames {
+    fn from_discovery(discovery: &lineside_gbfs::DiscoveryFile) -> SiblingFileNames {
         let mut ends: HashMap<String, Option<Box<str>>> = HashMap::new();
         for entry in &discovery.entries {
-            for end in [1, 2].into_iter().filter_map(|parts| address_tail(&entry.url, parts)) {
+            for end in
+                [1, 2].into_iter().filter_map(|parts| json_name_from_url_end(&entry.url, parts))
+            {
                 let owner = ends.entry(end).or_insert_with(|| Some(entry.url.clone()));
                 if owner.as_ref().is_some_and(|owner| *owner != entry.url) {
                     *owner = None;
                 }
             }
         }
-        SiblingNames {
+        SiblingFileNames {
             first_language: discovery.distinct_languages().first().map(|first| (*first).into()),
             by_suffix: ends,
         }
@@ -302,20 +307,20 @@ impl SiblingNames {
     /// Returns the possible names of a file, the likeliest first: the last two parts of its address;
     /// `<language>/<name>.json`; the last part of its address; `<name>.<language>.json`; and in the first language
     /// `<name>.json`. The author of the discovery file chose these names, so they lead at most one folder down.
-    fn candidate_names(&self, entry: &lineside_gbfs::DiscoveryEntry) -> Vec<String> {
+    fn candidate_file_names(&self, entry: &lineside_gbfs::DiscoveryEntry) -> Vec<String> {
         let listed = |parts| {
-            let end = address_tail(&entry.url, parts)?;
+            let end = json_name_from_url_end(&entry.url, parts)?;
             let owner = self.by_suffix.get(&end)?.as_ref()?;
             (*owner == entry.url).then_some(end)
         };
         let name = &entry.name;
         let language = entry.language.as_deref();
         let localized_name = |between: fn(&str, &str) -> String| {
-            let language =
-                language.filter(|language| is_plain_part(language) && is_plain_part(name))?;
+            let language = language
+                .filter(|language| is_safe_path_segment(language) && is_safe_path_segment(name))?;
             Some(between(language, name))
         };
-        let alone = language == self.first_language.as_deref() && is_plain_part(name);
+        let alone = language == self.first_language.as_deref() && is_safe_path_segment(name);
         let names = [
             listed(2),
             localized_name(|language, name| format!("{language}/{name}.json")),
@@ -335,13 +340,13 @@ impl SiblingNames {
 
 /// Returns the last parts of an address as the name of a JSON file. Returns `None` if it has fewer parts, if a part is
 /// not plain, or if the name is the discovery file's.
-fn address_tail(address: &str, parts: usize) -> Option<String> {
+fn json_name_from_url_end(address: &str, parts: usize) -> Option<String> {
     let parsed = Url::parse(address).ok();
     let path = parsed.as_ref().map_or(address, Url::path);
     let path = path.split(['?', '#']).next()?.trim_start_matches('/');
     let all: Vec<&str> = path.split('/').collect();
     let last = all.get(all.len().checked_sub(parts)?..)?;
-    if !last.iter().all(|part| is_plain_part(part)) {
+    if !last.iter().all(|part| is_safe_path_segment(part)) {
         return None;
     }
     let name = last.join("/");
@@ -351,7 +356,7 @@ fn address_tail(address: &str, parts: usize) -> Option<String> {
 }
 
 /// Returns true if a text is a single path segment that leads neither upwards nor to a hidden file.
-fn is_plain_part(text: &str) -> bool {
+fn is_safe_path_segment(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     !text.is_empty() && !text.starts_with('.') && text.bytes().all(is_plain)
 }
@@ -382,7 +387,7 @@ pub(super) fn list_folder_names(folder: &Path) -> Vec<String> {
 }
 
 /// Returns the file name at the end of an address or a path, up to its first dot.
-pub(super) fn file_stem(input: &str) -> Option<String> {
+pub(super) fn file_name_to_first_dot(input: &str) -> Option<String> {
     let plain = input.split(['?', '#']).next()?;
     let last = plain.rsplit(['/', '\\']).next()?;
     last.split('.').next().map(str::to_owned)
@@ -390,7 +395,7 @@ pub(super) fn file_stem(input: &str) -> Option<String> {
 
 /// Returns true if an address names another host than the discovery file's. The author of the discovery file chose that
 /// host.
-fn is_other_host(input: &str, location: &SourceLocation) -> bool {
+fn has_other_host(input: &str, location: &SourceLocation) -> bool {
     match (SourceLocation::parse(input), location) {
         (Ok(SourceLocation::Http(requested)), SourceLocation::Http(listed)) => {
             requested.host() != listed.host()
@@ -400,7 +405,7 @@ fn is_other_host(input: &str, location: &SourceLocation) -> bool {
 }
 
 /// Returns the folder of a local file; `None` for an address and for standard input.
-fn parent_folder(input: &str) -> Option<PathBuf> {
+fn local_parent_folder(input: &str) -> Option<PathBuf> {
     match SourceLocation::parse(input).ok()? {
         SourceLocation::Path(folder) if folder.is_dir() => Some(folder),
         SourceLocation::Path(file) if input != "-" => file.parent().map(PathBuf::from),
@@ -419,8 +424,8 @@ mod tests {
             url: (*url).into(),
         });
         let discovery = lineside_gbfs::DiscoveryFile { entries: entries.collect() };
-        let sibling_names = SiblingNames::from_discovery(&discovery);
-        discovery.entries.iter().map(|entry| sibling_names.candidate_names(entry)).collect()
+        let sibling_names = SiblingFileNames::from_discovery(&discovery);
+        discovery.entries.iter().map(|entry| sibling_names.candidate_file_names(entry)).collect()
     }
 
     #[test]
@@ -456,7 +461,10 @@ mod tests {
         ]);
         for name in all.iter().flatten() {
             let parts: Vec<&str> = name.split('/').collect();
-            assert!(parts.len() <= 2 && parts.iter().all(|part| is_plain_part(part)), "{name}");
+            assert!(
+                parts.len() <= 2 && parts.iter().all(|part| is_safe_path_segment(part)),
+                "{name}"
+            );
             assert!(name.ends_with(".json") && !name.ends_with("gbfs.json"), "{name}");
         }
     }

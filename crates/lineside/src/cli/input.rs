@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lineside_ingest::{FeedConfig, FeedId, SourceLocation, fetch_once};
+use lineside_ingest::{FeedConfig, FeedId, SourceLocation, fetch_source_once};
 use lineside_quality::check::STDIN;
 use lineside_sync::{Clock, RealClock};
 
@@ -13,7 +13,7 @@ use super::CommandFailure;
 
 /// The addresses that may be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum AddressScope {
+pub(in crate::cli) enum AllowedAddresses {
     /// All addresses, including this machine and its network.
     Anywhere,
     /// Only addresses that are reachable from the whole internet.
@@ -32,9 +32,10 @@ pub(in crate::cli) fn redacted_name(input: &str) -> Cow<'_, str> {
 pub(super) async fn read_input(
     input: &str,
     input_max: u64,
-    address_scope: AddressScope,
+    address_scope: AllowedAddresses,
 ) -> Result<Bytes, CommandFailure> {
-    let unfinished = |reason: String| CommandFailure::Unfinished(failure_message(input, &reason));
+    let unfinished =
+        |reason: String| CommandFailure::Unfinished(message_with_input_name(input, &reason));
     if input == "-" {
         let read = tokio::task::spawn_blocking(move || {
             let mut body = Vec::new();
@@ -54,7 +55,7 @@ pub(super) async fn read_input(
 }
 
 /// Returns the reason of a failure, preceded by the input's name unless the reason begins with that name.
-fn failure_message(input: &str, reason: &str) -> String {
+fn message_with_input_name(input: &str, reason: &str) -> String {
     let name = if input == "-" { Cow::Borrowed(STDIN) } else { redacted_name(input) };
     if reason.starts_with(&*name) { reason.to_owned() } else { format!("{name}: {reason}") }
 }
@@ -63,17 +64,17 @@ fn failure_message(input: &str, reason: &str) -> String {
 pub(in crate::cli) async fn fetch_input(
     location: SourceLocation,
     input_max: u64,
-    address_scope: AddressScope,
+    address_scope: AllowedAddresses,
 ) -> Result<Bytes, String> {
     let config = FeedConfig {
-        public_only: address_scope == AddressScope::Public,
-        ..oneshot_config(location, input_max)?
+        public_only: address_scope == AllowedAddresses::Public,
+        ..config_for_single_fetch(location, input_max)?
     };
-    fetch_once(&config, real_clock()).await.map_err(|failure| failure.detail)
+    fetch_source_once(&config, real_clock()).await.map_err(|failure| failure.detail)
 }
 
 /// Returns the configuration for a single fetch from a location.
-pub(in crate::cli) fn oneshot_config(
+pub(in crate::cli) fn config_for_single_fetch(
     location: SourceLocation,
     input_max: u64,
 ) -> Result<FeedConfig, String> {
@@ -87,19 +88,25 @@ pub(in crate::cli) fn real_clock() -> Arc<dyn Clock> {
 
 #[cfg(test)]
 mod tests {
-    use super::{failure_message, redacted_name};
+    use super::{message_with_input_name, redacted_name};
 
     #[test]
     fn a_failure_message_names_the_input_once_and_without_secrets() {
         assert_eq!(
-            failure_message("bad.bin", "bad.bin cannot be read: x"),
+            message_with_input_name("bad.bin", "bad.bin cannot be read: x"),
             "bad.bin cannot be read: x"
         );
-        assert_eq!(failure_message("a.zip", "larger than 2 MiB"), "a.zip: larger than 2 MiB");
-        assert_eq!(failure_message("-", "larger than 2 MiB"), "standard input: larger than 2 MiB");
+        assert_eq!(
+            message_with_input_name("a.zip", "larger than 2 MiB"),
+            "a.zip: larger than 2 MiB"
+        );
+        assert_eq!(
+            message_with_input_name("-", "larger than 2 MiB"),
+            "standard input: larger than 2 MiB"
+        );
         assert_eq!(redacted_name("a?key=b.zip"), "a?key=b.zip");
         assert_eq!(
-            failure_message("http://a:b@h/a.zip?key=c", "no"),
+            message_with_input_name("http://a:b@h/a.zip?key=c", "no"),
             "http://***@h/a.zip?key=***: no"
         );
     }

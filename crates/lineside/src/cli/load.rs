@@ -105,21 +105,21 @@ pub(crate) fn run_load(arguments: LoadArguments) -> Result<(), CommandFailure> {
         let worked = lineside_load::run_worker_process(io::stdin().lock(), io::stdout().lock());
         return worked.map_err(|error| CommandFailure::Unfinished(error.to_string()));
     }
-    let plan = build_plan(&arguments)?;
-    let mut note = |text: &str| print::print_note(&text);
-    let report = lineside_load::run_load_test(&plan, &worker_command, &mut note)
+    let plan = build_load_plan(&arguments)?;
+    let mut note = |text: &str| print::print_to_stderr(&text);
+    let report = lineside_load::run_load_test(&plan, &load_worker_command, &mut note)
         .map_err(to_command_failure)?;
     if let Some(file) = &arguments.json {
-        write_report(file, &report.to_json())?;
+        write_load_report(file, &report.to_json())?;
     }
     if let Some(file) = &arguments.graph {
-        write_report(file, &report.render_svg())?;
+        write_load_report(file, &report.render_svg())?;
     }
-    print::print_output(&report)?;
+    print::print_required_output(&report)?;
     if report.has_failures_or_losses() { Err(CommandFailure::LostDeliveries) } else { Ok(()) }
 }
 
-fn build_plan(arguments: &LoadArguments) -> Result<LoadTestPlan, CommandFailure> {
+fn build_load_plan(arguments: &LoadArguments) -> Result<LoadTestPlan, CommandFailure> {
     let publishing = arguments.publish.map(|rate| {
         let key = env::var(KEY_VARIABLE).ok().filter(|key| !key.is_empty()).ok_or_else(|| {
             CommandFailure::Usage(format!(
@@ -168,13 +168,13 @@ fn to_command_failure(failure: lineside_load::LoadTestError) -> CommandFailure {
 }
 
 /// Returns the command that starts this program as a worker for some of the sessions.
-fn worker_command() -> io::Result<Command> {
+fn load_worker_command() -> io::Result<Command> {
     let mut command = Command::new(env::current_exe()?);
     command.args(["load", "--worker"]);
     Ok(command)
 }
 
-fn write_report(file: &Path, text: &str) -> Result<(), CommandFailure> {
+fn write_load_report(file: &Path, text: &str) -> Result<(), CommandFailure> {
     std::fs::write(file, text).map_err(|error| {
         CommandFailure::Unfinished(format!(
             "{} cannot be written: {error}; name another file",

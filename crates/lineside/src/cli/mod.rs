@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 //!
-//! Exit codes: 0 fine, 1 findings (`check`) or losses (`load`), 2 usage or configuration, 3 could not read, reach or finish.
+//! Exit codes: 0 fine, 1 findings (`check`) or losses (`load`), 2 usage or configuration, 3 could not read, reach or
+//! finish.
 
 mod check;
 mod convert;
@@ -45,9 +46,9 @@ enum CliCommand {
     Serve(serve::ServeArguments),
     /// Validate a schedule, real-time data or a system of shared vehicles
     ///
-    /// The format is detected from the content: GTFS (a zip, or a folder of its tables), NeTEx, GTFS-Realtime, SIRI, or the gbfs.json
-    /// of a system. GTFS and GTFS-Realtime are validated by the rules of the reference validators, GBFS by its specification, SIRI
-    /// and NeTEx by structure, references and profiles.
+    /// The format is detected from the content: GTFS (a zip, or a folder of its tables), NeTEx, GTFS-Realtime, SIRI, or
+    /// the gbfs.json of a system. GTFS and GTFS-Realtime are validated by the rules of the reference validators, GBFS
+    /// by its specification, SIRI and NeTEx by structure, references and profiles.
     Check(check::CheckArguments),
     /// Convert between formats, and report what is lost
     ///
@@ -87,7 +88,7 @@ pub(crate) enum CommandFailure {
 }
 
 impl CommandFailure {
-    fn unfinished(error: &anyhow::Error) -> Self {
+    fn from_anyhow(error: &anyhow::Error) -> Self {
         Self::Unfinished(format!("{error:#}"))
     }
 }
@@ -116,15 +117,15 @@ pub async fn run_command(cli: Cli) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(CommandFailure::Findings | CommandFailure::LostDeliveries) => ExitCode::from(1),
         Err(CommandFailure::Usage(reason)) => {
-            print::print_failure(&reason);
+            print::print_failure_reason(&reason);
             ExitCode::from(2)
         }
         Err(CommandFailure::Configuration(errors)) => {
-            errors.iter().for_each(|error| print::print_failure(&error.to_string()));
+            errors.iter().for_each(|error| print::print_failure_reason(&error.to_string()));
             ExitCode::from(2)
         }
         Err(CommandFailure::Unfinished(reason)) => {
-            print::print_failure(&reason);
+            print::print_failure_reason(&reason);
             ExitCode::from(3)
         }
     }
@@ -132,8 +133,8 @@ pub async fn run_command(cli: Cli) -> ExitCode {
 
 /// Prints that the runtime could not start. Returns exit code 3.
 #[must_use]
-pub fn report_start_failure(error: &std::io::Error) -> ExitCode {
-    print::print_failure(&format!("cannot start threads: {error}"));
+pub fn print_runtime_start_failure(error: &std::io::Error) -> ExitCode {
+    print::print_failure_reason(&format!("cannot start threads: {error}"));
     ExitCode::from(3)
 }
 

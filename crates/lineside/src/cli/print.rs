@@ -14,7 +14,7 @@ use super::CommandFailure;
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
 
 /// Writes a line to standard output. Returns false if it could not be written.
-pub(crate) fn print_line(line: &dyn Display) -> bool {
+pub(crate) fn print_line_to_stdout(line: &dyn Display) -> bool {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
 }
@@ -24,7 +24,7 @@ pub(crate) fn print_line(line: &dyn Display) -> bool {
 /// # Errors
 /// Returns an error if standard output cannot be written, for example because a disk is full. A closed pipe is not an
 /// error.
-pub(crate) fn print_output(line: &dyn Display) -> Result<(), CommandFailure> {
+pub(crate) fn print_required_output(line: &dyn Display) -> Result<(), CommandFailure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -47,14 +47,14 @@ pub(crate) fn uses_colors(stream: &impl io::IsTerminal) -> bool {
 
 /// Writes a one-line warning or progress note to standard error. Names in the line may come from strangers, so control
 /// characters are escaped: a CI job may interpret a separate line as a command.
-pub(crate) fn print_note(line: &dyn Display) {
+pub(crate) fn print_to_stderr(line: &dyn Display) {
     // A failure to write to standard error cannot be reported.
     _ = writeln!(io::stderr().lock(), "{}", escape_control_chars(&line.to_string()));
 }
 
 /// Writes the reason why the command ends, in one line.
-pub(crate) fn print_failure(reason: &str) {
-    print_note(&format_args!("lineside: {reason}"));
+pub(crate) fn print_failure_reason(reason: &str) {
+    print_to_stderr(&format_args!("lineside: {reason}"));
 }
 
 /// Returns a progress bar; `None` if the progress is not known yet.
@@ -70,7 +70,7 @@ pub(crate) fn progress_bar(part: Option<f64>) -> String {
 }
 
 /// Awaits `work`, and redraws a progress line if standard error is a terminal; `line` gets the elapsed time.
-pub(crate) async fn show_progress<T>(
+pub(crate) async fn run_with_progress_line<T>(
     clock: &impl Clock,
     line: impl Fn(Duration) -> String,
     work: impl Future<Output = T>,
@@ -84,12 +84,12 @@ pub(crate) async fn show_progress<T>(
         tokio::select! {
             done = &mut work => {
                 if is_drawn {
-                    draw_line("");
+                    redraw_stderr_line("");
                 }
                 return done;
             }
             () = clock.sleep(DRAWN_EVERY) => {
-                draw_line(&line(clock.monotonic() - started_at));
+                redraw_stderr_line(&line(clock.monotonic() - started_at));
                 is_drawn = true;
             }
         }
@@ -97,7 +97,7 @@ pub(crate) async fn show_progress<T>(
 }
 
 /// Draws a line over the previous one.
-fn draw_line(line: &str) {
+fn redraw_stderr_line(line: &str) {
     let mut err = io::stderr().lock();
     _ = write!(err, "\r{line}\x1b[K").and_then(|()| err.flush());
 }

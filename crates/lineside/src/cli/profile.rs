@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use lineside_config::ADMIN_TOKEN_VARIABLE as TOKEN_VARIABLE;
 use lineside_profile::{ProfileFormat, SECONDS, SECONDS_DEFAULT};
-use lineside_sync::real_time::run_within;
+use lineside_sync::real_time::run_with_timeout;
 use reqwest::StatusCode;
 use url::Url;
 
@@ -62,10 +62,13 @@ pub(crate) async fn run_profile(arguments: ProfileArguments) -> Result<(), Comma
             "only admins can record a profile: set {TOKEN_VARIABLE} to the server's admin token"
         ))
     })?;
-    print::print_note(&format!("recording {server} for {seconds} s"));
+    print::print_to_stderr(&format!("recording {server} for {seconds} s"));
     let timeout = Duration::from_secs(seconds) + EXTRA_TIME_MAX;
-    let answer =
-        run_within(timeout, request_profile(&server, &token, seconds, profile_format)).await;
+    let answer = run_with_timeout(
+        timeout,
+        fetch_profile_from_server(&server, &token, seconds, profile_format),
+    )
+    .await;
     let body = answer.unwrap_or_else(|| {
         Err(CommandFailure::Unfinished(format!(
             "{server}: no response within {} s",
@@ -78,18 +81,18 @@ pub(crate) async fn run_profile(arguments: ProfileArguments) -> Result<(), Comma
             file.display()
         ))
     })?;
-    print::print_line(&format!("{}: {} bytes", file.display(), body.len()));
+    print::print_line_to_stdout(&format!("{}: {} bytes", file.display(), body.len()));
     Ok(())
 }
 
-async fn request_profile(
+async fn fetch_profile_from_server(
     server: &Url,
     token: &str,
     seconds: u64,
     profile_format: ProfileFormat,
 ) -> Result<Vec<u8>, CommandFailure> {
     let unreachable = |error: reqwest::Error| {
-        CommandFailure::unfinished(
+        CommandFailure::from_anyhow(
             &anyhow::Error::from(error.without_url()).context(server.to_string()),
         )
     };

@@ -47,13 +47,13 @@ pub(crate) async fn run_serve(arguments: ServeArguments) -> Result<(), CommandFa
         let reason = format!("unexpected argument {value}: write {option} {value}");
         return Err(CommandFailure::Usage(reason));
     }
-    let (mut config, file) = read_config(arguments.config, arguments.feeds.is_empty())?;
+    let (mut config, file) = read_config_file_if_any(arguments.config, arguments.feeds.is_empty())?;
     let configured: Vec<_> = config.feeds.iter().map(|feed| feed.id.clone()).collect();
     let mut added =
         feeds_from_arguments(arguments.feeds, configured).map_err(CommandFailure::Usage)?;
     if arguments.check {
         config.feeds.extend(added);
-        print_config_check(&config, file.as_deref());
+        print_config_summary(&config, file.as_deref());
         return Ok(());
     }
     logging::start_logging();
@@ -65,17 +65,17 @@ pub(crate) async fn run_serve(arguments: ServeArguments) -> Result<(), CommandFa
     let start =
         ServerOptions { config, clock, seed: fastrand::u64(..), demo: None, base_map: None };
     let running =
-        server::start_server(start).await.map_err(|error| CommandFailure::unfinished(&error))?;
+        server::start_server(start).await.map_err(|error| CommandFailure::from_anyhow(&error))?;
     // A reader of the greeting may send a signal, so the handlers come first.
     let signals = TerminationSignals::register_handlers()
         .map_err(|error| CommandFailure::Unfinished(error.to_string()))?;
-    print::print_line(&greeting::serve_greeting(&running));
+    print::print_line_to_stdout(&greeting::serve_greeting(&running));
     run_until_signal(running, signals).await;
     Ok(())
 }
 
 /// Reads the configuration. Also returns the file that it came from.
-fn read_config(
+fn read_config_file_if_any(
     file: Option<PathBuf>,
     needed: bool,
 ) -> Result<(Config, Option<PathBuf>), CommandFailure> {
@@ -94,32 +94,32 @@ fn read_config(
     }
 }
 
-fn print_config_check(config: &Config, file: Option<&Path>) {
+fn print_config_summary(config: &Config, file: Option<&Path>) {
     let source = file.map_or("the command line".to_owned(), |file| file.display().to_string());
     let feeds = match config.feeds.len() {
         1 => "1 feed".to_owned(),
         count => format!("{count} feeds"),
     };
-    let warnings = list_warnings(config);
+    let warnings = list_config_warnings(config);
     let counted = match warnings.len() {
         0 => String::new(),
         1 => ", 1 warning".to_owned(),
         count => format!(", {count} warnings"),
     };
-    print::print_line(&format_args!(
+    print::print_line_to_stdout(&format_args!(
         "{source} is valid{counted}: {feeds}, listening on {}",
         config.server.listen
     ));
     for feed in &config.feeds {
-        print::print_line(&format_args!("  {}  {}", feed.id, feed.url));
+        print::print_line_to_stdout(&format_args!("  {}  {}", feed.id, feed.url));
     }
     for warning in warnings {
-        print::print_note(&format_args!("warning: {warning}"));
+        print::print_to_stderr(&format_args!("warning: {warning}"));
     }
 }
 
 /// Returns what is suspicious in a valid configuration.
-fn list_warnings(config: &Config) -> Vec<String> {
+fn list_config_warnings(config: &Config) -> Vec<String> {
     // A missing file is only a warning, because it may be created later.
     let missing = config.feeds.iter().filter_map(|feed| {
         let path = find_missing_path(&feed.url)?;

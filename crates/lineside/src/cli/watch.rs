@@ -5,7 +5,7 @@ use url::Url;
 
 use super::{CommandFailure, print};
 use crate::signals::TerminationSignals;
-use crate::watch::{EventFormatter, EventStyle, FollowError, follow_channels};
+use crate::watch::{EventFormatter, EventStyle, FollowEndReason, follow_channels_until_error};
 
 /// Follow channels of a running server in the terminal
 ///
@@ -32,18 +32,18 @@ pub(crate) struct WatchArguments {
 pub(crate) async fn run_watch(arguments: WatchArguments) -> Result<(), CommandFailure> {
     let style = if arguments.json { EventStyle::Json } else { EventStyle::Lines };
     let show = EventFormatter::new(style, print::stdout_uses_colors());
-    let event = |data: &str| print::print_line(&show.format_event(data));
-    let note = |text: &str| print::print_note(&text);
+    let event = |data: &str| print::print_line_to_stdout(&show.format_event(data));
+    let note = |text: &str| print::print_to_stderr(&text);
     let signals = TerminationSignals::register_handlers();
     let mut signals = signals.map_err(|error| CommandFailure::Unfinished(error.to_string()))?;
     let ended = tokio::select! {
-        ended = follow_channels(&arguments.server, &arguments.channels, event, note) => ended,
+        ended = follow_channels_until_error(&arguments.server, &arguments.channels, event, note) => ended,
         () = signals.wait_for_signal() => return Ok(()),
     };
     match ended {
-        FollowError::OutputClosed => Ok(()),
-        FollowError::Refused(reason) => Err(CommandFailure::Usage(reason)),
-        FollowError::Unreachable(reason) => {
+        FollowEndReason::OutputClosed => Ok(()),
+        FollowEndReason::Refused(reason) => Err(CommandFailure::Usage(reason)),
+        FollowEndReason::Unreachable(reason) => {
             Err(CommandFailure::Unfinished(format!("{}: {reason}", arguments.server)))
         }
     }

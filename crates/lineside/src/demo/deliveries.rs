@@ -14,7 +14,7 @@ const EVERY: Duration = Duration::from_secs(2);
 const SEND_MAX: Duration = Duration::from_secs(10);
 
 /// Posts due deliveries until the demo ends; the next check waits until all were accepted or failed.
-pub(super) async fn post_deliveries(
+pub(super) async fn post_siri_deliveries(
     origin: Arc<FeedOrigin>,
     clock: Arc<dyn Clock>,
     shutdown: Shutdown,
@@ -41,7 +41,7 @@ pub(super) async fn post_deliveries(
         // Bounded: each subscription has at most one delivery in flight, and the number of subscriptions is limited.
         let mut deliveries = JoinSet::new();
         for delivery in due.unwrap_or_default() {
-            deliveries.spawn(send_delivery(client.clone(), Arc::clone(&origin), delivery));
+            deliveries.spawn(post_siri_delivery(client.clone(), Arc::clone(&origin), delivery));
         }
         tokio::select! {
             () = shutdown.wait_until_draining() => return,
@@ -50,7 +50,11 @@ pub(super) async fn post_deliveries(
     }
 }
 
-async fn send_delivery(client: reqwest::Client, origin: Arc<FeedOrigin>, delivery: SiriDelivery) {
+async fn post_siri_delivery(
+    client: reqwest::Client,
+    origin: Arc<FeedOrigin>,
+    delivery: SiriDelivery,
+) {
     let request = client.post(&delivery.address).header("content-type", "text/xml; charset=utf-8");
     let is_accepted = match request.body(delivery.body.clone()).send().await {
         Ok(reply) => reply.status().is_success(),

@@ -11,12 +11,12 @@ use axum::routing::get;
 use axum::{Json, Router};
 use http::{HeaderMap, header};
 use lineside_http::app::App;
-use lineside_http::{Refusal, admin, bad_parameter};
+use lineside_http::{Refusal, admin, bad_parameter_refusal};
 use lineside_sim::{CityFeed, FeedFault};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
-use super::Demo;
+use super::DemoCity;
 
 const PATH: &str = "/demo/faults";
 /// Value for a healthy source; an empty value means the same.
@@ -25,11 +25,11 @@ const NONE: &str = "none";
 const SCRIPT: &str = "script";
 
 /// Builds the routes of the page; empty without a demo city.
-pub(crate) fn faults_router(app: &App, demo: Option<&Arc<Demo>>) -> Router {
+pub(crate) fn faults_router(app: &App, demo: Option<&Arc<DemoCity>>) -> Router {
     match demo {
         Some(demo) => {
             let state = (app.clone(), Arc::clone(demo));
-            Router::new().route(PATH, get(show_faults).post(switch_fault)).with_state(state)
+            Router::new().route(PATH, get(get_faults).post(post_fault_switch)).with_state(state)
         }
         None => Router::new(),
     }
@@ -48,40 +48,46 @@ struct ProducerFault {
 /// A request to switch a fault: its name, `none` or an empty value for a healthy source, or `script`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FaultRequest {
+struct SwitchFaultRequest {
     feed: String,
     fault: Option<String>,
 }
 
-async fn show_faults(State((app, demo)): State<(App, Arc<Demo>)>, headers: HeaderMap) -> Response {
+async fn get_faults(
+    State((app, demo)): State<(App, Arc<DemoCity>)>,
+    headers: HeaderMap,
+) -> Response {
     let accepted = headers.get(header::ACCEPT).and_then(|kinds| kinds.to_str().ok());
     if accepted.is_some_and(|kinds| kinds.contains("application/json")) {
-        return list_faults(&demo);
+        return faults_json_response(&demo);
     }
-    let page =
-        lineside_pages::render_frame("Faults", &render_page(&app, &demo, &app.base_url(&headers)));
+    let page = lineside_pages::render_in_page_layout(
+        "Faults",
+        &render_page(&app, &demo, &app.base_url(&headers)),
+    );
     let no_store = [(header::CACHE_CONTROL, "no-store")];
     (no_store, Html(page.into_string())).into_response()
 }
 
-async fn switch_fault(
-    State((app, demo)): State<(App, Arc<Demo>)>,
+async fn post_fault_switch(
+    State((app, demo)): State<(App, Arc<DemoCity>)>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
-    if admin::is_own_page(&app, &headers) == Some(false) {
+    if admin::is_request_from_own_page(&app, &headers) == Some(false) {
         return Err(Refusal::OtherOrigin);
     }
-    let body = body.map_err(|rejection| bad_parameter("body", rejection.body_text()))?;
+    let body = body.map_err(|rejection| bad_parameter_refusal("body", rejection.body_text()))?;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     if kind.is_some_and(|kind| kind.starts_with("application/json")) {
         let expected = r#"expected {"feed": "city-trips", "fault": "hang"}"#;
-        let switch = serde_json::from_slice(&body).map_err(|_| bad_parameter("body", expected))?;
-        demo.apply_switch(&switch)?;
-        return Ok(list_faults(&demo));
+        let switch =
+            serde_json::from_slice(&body).map_err(|_| bad_parameter_refusal("body", expected))?;
+        demo.set_producer_fault(&switch)?;
+        return Ok(faults_json_response(&demo));
     }
     let pairs = url::form_urlencoded::parse(&body);
-    let mut switch = FaultRequest { feed: String::new(), fault: None };
+    let mut switch = SwitchFaultRequest { feed: String::new(), fault: None };
     for (name, value) in pairs {
         match &*name {
             "feed" => switch.feed = value.into_owned(),
@@ -89,17 +95,17 @@ async fn switch_fault(
             _ => {}
         }
     }
-    demo.apply_switch(&switch)?;
+    demo.set_producer_fault(&switch)?;
     Ok(Redirect::to(PATH).into_response())
 }
 
-fn list_faults(demo: &Demo) -> Response {
+fn faults_json_response(demo: &DemoCity) -> Response {
     let items = demo.current_faults();
     let list = serde_json::json!({ "items": items, "next": null });
     ([(header::CACHE_CONTROL, "no-store")], Json(list)).into_response()
 }
 
-impl Demo {
+impl DemoCity {
     fn current_faults(&self) -> Vec<ProducerFault> {
         let now = self.clock.wall_time();
         let faults = self.origin.fault_control();
@@ -108,12 +114,12 @@ impl Demo {
             fault: faults.active_fault(feed, now).map(FeedFault::as_str),
             switched: faults.is_manually_switched(feed),
         };
-        self.feed_ids().into_iter().map(item).collect()
+        self.list_city_feeds().into_iter().map(item).collect()
     }
 
-    fn apply_switch(&self, switch: &FaultRequest) -> Result<(), Refusal> {
-        let known =
-            CityFeed::feed_from_id(&switch.feed).filter(|feed| self.feed_ids().contains(feed));
+    fn set_producer_fault(&self, switch: &SwitchFaultRequest) -> Result<(), Refusal> {
+        let known = CityFeed::feed_from_id(&switch.feed)
+            .filter(|feed| self.list_city_feeds().contains(feed));
         let feed = known.ok_or_else(|| Refusal::UnknownFeed(switch.feed.clone()))?;
         match switch.fault.as_deref().unwrap_or_default() {
             "" | NONE => self.origin.fault_control().switch_fault(feed, None),
@@ -121,7 +127,7 @@ impl Demo {
             fault_name => {
                 let fault = fault_name.parse().map_err(|_| {
                     let fault_names = FeedFault::ALL.map(FeedFault::as_str).join(", ");
-                    bad_parameter(
+                    bad_parameter_refusal(
                         "fault",
                         format!("expected one of {NONE}, {SCRIPT}, {fault_names}"),
                     )
@@ -133,7 +139,7 @@ impl Demo {
     }
 }
 
-fn render_page(app: &App, demo: &Demo, base: &str) -> Markup {
+fn render_page(app: &App, demo: &DemoCity, base: &str) -> Markup {
     let items = demo.current_faults();
     let broken = items.iter().filter(|item| item.fault.is_some()).count();
     html! {
@@ -160,13 +166,13 @@ fn render_page(app: &App, demo: &Demo, base: &str) -> Markup {
 const COLUMNS: [&str; 4] = ["Feed", "Fault", "Next poll", "Change to"];
 
 /// Returns the time until a feed's next poll, on the city's clock; `None` while it is being polled.
-fn next_poll_in(app: &App, feed: &str) -> Option<Duration> {
+fn time_until_next_poll(app: &App, feed: &str) -> Option<Duration> {
     let next = app.ingest().find_feed(feed)?.status().next_poll?;
     Some(next.duration_since(app.now())).filter(|wait| !wait.is_zero())
 }
 
 fn render_row(app: &App, item: &ProducerFault) -> Markup {
-    let next_poll = next_poll_in(app, item.feed);
+    let next_poll = time_until_next_poll(app, item.feed);
     let feed = app.ingest().find_feed(item.feed);
     let name = feed.as_ref().map_or(item.feed, |feed| feed.config().display_name());
     let origin_note = if item.switched { " (set by hand)" } else { " (as --fault says)" };
@@ -182,7 +188,7 @@ fn render_row(app: &App, item: &ProducerFault) -> Markup {
                         option value=(NONE) selected[item.fault.is_none()] { "none: healthy" }
                         @for fault in FeedFault::ALL {
                             option value=(fault) selected[item.fault == Some(fault.as_str())] {
-                                (fault_meaning(fault))
+                                (describe_fault_effect(fault))
                             }
                         }
                         option value=(SCRIPT) { "script: as --fault says" }
@@ -196,7 +202,7 @@ fn render_row(app: &App, item: &ProducerFault) -> Markup {
 }
 
 /// Describes the effect of a fault on a client.
-fn fault_meaning(fault: FeedFault) -> &'static str {
+fn describe_fault_effect(fault: FeedFault) -> &'static str {
     match fault {
         FeedFault::Hang => "hang: accepts the connection and never responds",
         FeedFault::Http500 => "500: responds with 500 Internal Server Error",

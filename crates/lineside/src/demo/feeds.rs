@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_ingest::{FeedConfig, SiriMode, SiriService, SiriSource, SourceLocation};
+use lineside_ingest::{FeedConfig, SiriMode, SiriService, SiriSourceSettings, SourceLocation};
 use lineside_sim::{CityFeed, SiriFeedKind};
 
-use super::{Demo, DemoSiriMode};
+use super::{DemoCity, DemoSiriMode};
 
 /// Poll interval of the city's feeds.
 const POLL: Duration = Duration::from_secs(2);
@@ -31,24 +31,26 @@ const TWIN: [(CityFeed, &str); 4] = [
 ];
 
 /// Returns the feeds of a demo.
-pub(crate) fn demo_feed_ids(siri: Option<DemoSiriMode>) -> Vec<CityFeed> {
-    named_feeds(siri).map(|(feed, _)| feed).collect()
+pub(crate) fn list_demo_feeds(siri: Option<DemoSiriMode>) -> Vec<CityFeed> {
+    demo_feeds_with_names(siri).map(|(feed, _)| feed).collect()
 }
 
-fn named_feeds(siri: Option<DemoSiriMode>) -> impl Iterator<Item = (CityFeed, &'static str)> {
+fn demo_feeds_with_names(
+    siri: Option<DemoSiriMode>,
+) -> impl Iterator<Item = (CityFeed, &'static str)> {
     let twin = TWIN.into_iter().filter(move |_| siri.is_some());
     CITY.into_iter().chain(twin)
 }
 
-impl Demo {
+impl DemoCity {
     /// Returns the feeds of this demo's city.
-    pub(crate) fn feed_ids(&self) -> Vec<CityFeed> {
-        demo_feed_ids(self.siri)
+    pub(crate) fn list_city_feeds(&self) -> Vec<CityFeed> {
+        list_demo_feeds(self.siri)
     }
 
     /// Returns the configurations of this demo's feeds.
-    pub(crate) fn feed_configs(&self) -> Vec<FeedConfig> {
-        named_feeds(self.siri).map(|(feed, what)| self.feed_config(feed, what)).collect()
+    pub(crate) fn city_feed_configs(&self) -> Vec<FeedConfig> {
+        demo_feeds_with_names(self.siri).map(|(feed, what)| self.feed_config(feed, what)).collect()
     }
 
     fn feed_config(&self, feed: CityFeed, what: &str) -> FeedConfig {
@@ -64,7 +66,7 @@ impl Demo {
         config.licence = Some("CC0-1.0".to_owned());
         config.theme = Some(if feed == CityFeed::Bikes { "bike" } else { "multimodal" }.to_owned());
         config.description = Some(DESCRIPTION.to_owned());
-        config.static_feed = network_for_feed(feed).map(id);
+        config.static_feed = schedule_of_feed(feed).map(id);
         // GBFS files have a `ttl` and need no interval; but only a configured format makes the server poll each file.
         config.poll = Some(POLL).filter(|_| feed != CityFeed::Bikes);
         config.format = (feed == CityFeed::Bikes).then_some(Format::Gbfs);
@@ -72,7 +74,7 @@ impl Demo {
         config
     }
 
-    fn siri_source(&self, service: SiriFeedKind) -> SiriSource {
+    fn siri_source(&self, service: SiriFeedKind) -> SiriSourceSettings {
         let service = match service {
             SiriFeedKind::Timetables => SiriService::Timetables,
             SiriFeedKind::Vehicles => SiriService::Vehicles,
@@ -82,12 +84,12 @@ impl Demo {
             Some(DemoSiriMode::Subscribe) => SiriMode::Subscribe,
             _ => SiriMode::Request,
         };
-        SiriSource { services: vec![service], mode, ..SiriSource::default() }
+        SiriSourceSettings { services: vec![service], mode, ..SiriSourceSettings::default() }
     }
 }
 
 /// Returns the schedule that a feed belongs to.
-fn network_for_feed(feed: CityFeed) -> Option<CityFeed> {
+fn schedule_of_feed(feed: CityFeed) -> Option<CityFeed> {
     match feed {
         CityFeed::Vehicles | CityFeed::Trips | CityFeed::Alerts => Some(CityFeed::City),
         CityFeed::TwinTimetables | CityFeed::TwinVehicles | CityFeed::TwinSituations => {

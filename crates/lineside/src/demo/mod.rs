@@ -54,7 +54,7 @@ pub enum DemoSiriMode {
 
 /// The city that the demo's server polls.
 #[derive(Debug)]
-pub struct Demo {
+pub struct DemoCity {
     origin: Arc<FeedOrigin>,
     clock: Arc<dyn Clock>,
     address: SocketAddr,
@@ -66,7 +66,7 @@ pub struct Demo {
     _temporary: Option<TempDir>,
 }
 
-pub(crate) fn open_data_folder(
+pub(crate) fn given_or_temporary_folder(
     given: Option<PathBuf>,
 ) -> anyhow::Result<(PathBuf, Option<TempDir>)> {
     if let Some(folder) = given {
@@ -78,7 +78,7 @@ pub(crate) fn open_data_folder(
 }
 
 /// Writes the city's schedule and base map into the data folder, for users who want to open them.
-pub(crate) async fn write_city_files(
+pub(crate) async fn write_schedule_and_map_files(
     folder: &Path,
     origin: &Arc<FeedOrigin>,
     clock: &Arc<dyn Clock>,
@@ -88,7 +88,7 @@ pub(crate) async fn write_city_files(
     let (origin, now) = (Arc::clone(origin), clock.wall_time());
     let written = tokio::task::spawn_blocking(move || -> anyhow::Result<()> {
         create_private_folder(&folder)?;
-        std::fs::write(folder.join("city.zip"), city_schedule(&origin, now)?)?;
+        std::fs::write(folder.join("city.zip"), valid_city_schedule(&origin, now)?)?;
         std::fs::write(folder.join("base-map.geojson"), &base_map)?;
         Ok(())
     });
@@ -99,7 +99,7 @@ pub(crate) async fn write_city_files(
 }
 
 /// Returns a valid schedule of the city: the origin's reply, unless a fault is active at the start.
-fn city_schedule(origin: &FeedOrigin, now: UnixMillis) -> anyhow::Result<Bytes> {
+fn valid_city_schedule(origin: &FeedOrigin, now: UnixMillis) -> anyhow::Result<Bytes> {
     let city = CityFeed::City;
     if origin.fault_control().active_fault(city, now).is_none()
         && let ReplyBody::Bytes(zip) = origin.respond_to_feed(city, now, None, None).body
@@ -110,9 +110,9 @@ fn city_schedule(origin: &FeedOrigin, now: UnixMillis) -> anyhow::Result<Bytes> 
     Ok(zip.into_inner().into())
 }
 
-impl Demo {
+impl DemoCity {
     /// Serves the city on a port of its own on this machine.
-    pub(crate) async fn serve_city(
+    pub(crate) async fn start_city_server(
         origin: Arc<FeedOrigin>,
         clock: Arc<dyn Clock>,
         siri: Option<DemoSiriMode>,
@@ -120,12 +120,12 @@ impl Demo {
     ) -> anyhow::Result<Self> {
         let shutdown = Shutdown::new(Duration::ZERO);
         let (address, serving) =
-            producer::serve_feeds(Arc::clone(&origin), Arc::clone(&clock), shutdown.clone())
+            producer::start_feed_server(Arc::clone(&origin), Arc::clone(&clock), shutdown.clone())
                 .await?;
         let mut serving = vec![serving];
         if siri == Some(DemoSiriMode::Subscribe) {
             let (origin, clock) = (Arc::clone(&origin), Arc::clone(&clock));
-            serving.push(tokio::spawn(deliveries::post_deliveries(
+            serving.push(tokio::spawn(deliveries::post_siri_deliveries(
                 origin,
                 clock,
                 shutdown.clone(),
@@ -137,14 +137,14 @@ impl Demo {
 
     /// Returns the address of the city's own HTTP server.
     #[must_use]
-    pub fn city_address(&self) -> SocketAddr {
+    pub fn city_server_address(&self) -> SocketAddr {
         self.address
     }
 
     /// Stops the city's HTTP server.
-    pub(crate) async fn stop_city(&self) {
-        self.shutdown.begin_drain();
-        self.shutdown.stop_accepting();
+    pub(crate) async fn stop_city_server(&self) {
+        self.shutdown.begin_draining();
+        self.shutdown.begin_closing();
         let serving = std::mem::take(&mut *self.serving.lock());
         for task in serving {
             if let Err(error) = task.await {

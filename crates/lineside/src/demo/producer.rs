@@ -33,7 +33,7 @@ struct DemoProducer {
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Serves the city's feeds on a free port of this machine.
-pub(super) async fn serve_feeds(
+pub(super) async fn start_feed_server(
     origin: Arc<FeedOrigin>,
     clock: Arc<dyn Clock>,
     shutdown: Shutdown,
@@ -44,7 +44,7 @@ pub(super) async fn serve_feeds(
     let address = listener.local_addr().context("the listener has no address")?;
     origin.set_base_url(&format!("http://{address}/"));
     let router = Router::new()
-        .route("/{*path}", get(handle_feed_request).post(handle_siri_post))
+        .route("/{*path}", get(handle_feed_request).post(handle_siri_request))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
         .with_state(DemoProducer { origin, clock });
     let limits = ConnectionLimits {
@@ -64,7 +64,7 @@ async fn handle_feed_request(
 ) -> Response {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (tag, since) = (text(header::IF_NONE_MATCH), text(header::IF_MODIFIED_SINCE));
-    answer_blocking(move || {
+    respond_on_blocking_thread(move || {
         let now = producer.clock.wall_time();
         producer.origin.respond_to_path(&path, now, tag.as_deref(), since.as_deref())
     })
@@ -72,19 +72,19 @@ async fn handle_feed_request(
 }
 
 /// Handles a SIRI message posted to a feed.
-async fn handle_siri_post(
+async fn handle_siri_request(
     State(producer): State<DemoProducer>,
     Path(path): Path<String>,
     body: Bytes,
 ) -> Response {
-    answer_blocking(move || {
+    respond_on_blocking_thread(move || {
         producer.origin.answer_siri_message(&path, producer.clock.wall_time(), &body)
     })
     .await
 }
 
 /// Computes a reply on a blocking thread: advancing the city takes milliseconds, too long for the socket threads.
-async fn answer_blocking(
+async fn respond_on_blocking_thread(
     produce_reply: impl FnOnce() -> Option<OriginReply> + Send + 'static,
 ) -> Response {
     match tokio::task::spawn_blocking(produce_reply).await {

@@ -32,7 +32,7 @@ pub(super) struct AnnouncedState {
 ///
 /// A recovery is announced as soon as it has lasted, but only if trouble was announced. Trouble within the quiet time
 /// after the last notification waits for its end, and is then announced if it still lasts.
-pub(super) fn is_state_due(
+pub(super) fn is_state_announcement_due(
     announced_state: Option<AnnouncedState>,
     state: FeedState,
     since: UnixMillis,
@@ -46,7 +46,7 @@ pub(super) fn is_state_due(
     {
         return false;
     }
-    !state.is_trouble()
+    !state.is_problem_state()
         || announced_state.is_none_or(|announced_state| {
             now.duration_since(announced_state.at) >= delays.quiet_period
         })
@@ -74,7 +74,7 @@ impl ExpiryStage {
     }
 
     /// Returns the stored form.
-    pub(super) fn stored_word(self) -> String {
+    pub(super) fn to_stored_text(self) -> String {
         match self {
             Self::Expired => "over".to_owned(),
             Self::Within(days) => days.to_string(),
@@ -83,16 +83,16 @@ impl ExpiryStage {
     }
 
     /// Parses the stored form.
-    pub(super) fn parse_stored(stored: &str) -> Self {
+    pub(super) fn parse_stored_text(stored: &str) -> Self {
         let all = EXPIRY_DAYS.map(Self::Within).into_iter().chain([Self::Expired]);
-        all.into_iter().find(|end| end.stored_word() == stored).unwrap_or(Self::Far)
+        all.into_iter().find(|end| end.to_stored_text() == stored).unwrap_or(Self::Far)
     }
 
     /// Returns true if the end is due for announcement after `announced_stage`: it came nearer, or the schedule was
     /// extended.
     ///
     /// A timetable that each version extends a little is neither.
-    pub(super) fn is_announcement_due(announced_stage: Self, days_left: i64) -> bool {
+    pub(super) fn is_expiry_announcement_due(announced_stage: Self, days_left: i64) -> bool {
         match announced_stage {
             announced_stage if Self::from_days_left(days_left) < announced_stage => true,
             Self::Expired => days_left >= 0,
@@ -123,12 +123,14 @@ mod tests {
         let (mut state, mut since) = (FeedState::Unknown, 0);
         for second in 0..until {
             for (_, next) in changes.iter().filter(|(when, _)| *when == second) {
-                if next.is_trouble() != state.is_trouble() || state == FeedState::Unknown {
+                if next.is_problem_state() != state.is_problem_state()
+                    || state == FeedState::Unknown
+                {
                     since = second;
                 }
                 state = *next;
             }
-            if is_state_due(announced_state, state, at(since), at(second), DELAYS) {
+            if is_state_announcement_due(announced_state, state, at(since), at(second), DELAYS) {
                 announced_state = Some(AnnouncedState { state, at: at(second) });
                 announced.push((second, state));
             }
@@ -163,9 +165,9 @@ mod tests {
         let mut announced_stage = ExpiryStage::Far;
         let mut announced = Vec::new();
         for (day, left) in days_left.into_iter().enumerate() {
-            if ExpiryStage::is_announcement_due(announced_stage, left) {
+            if ExpiryStage::is_expiry_announcement_due(announced_stage, left) {
                 announced_stage = ExpiryStage::from_days_left(left);
-                announced.push((day, announced_stage.stored_word()));
+                announced.push((day, announced_stage.to_stored_text()));
             }
         }
         announced
@@ -189,7 +191,7 @@ mod tests {
             ExpiryStage::Within(30),
             ExpiryStage::Far,
         ] {
-            assert_eq!(ExpiryStage::parse_stored(&end.stored_word()), end);
+            assert_eq!(ExpiryStage::parse_stored_text(&end.to_stored_text()), end);
         }
     }
 
@@ -216,7 +218,7 @@ mod tests {
                 before = *state;
             }
             let troubles: Vec<i64> =
-                announced.iter().filter(|(_, state)| state.is_trouble()).map(|(when, _)| *when).collect();
+                announced.iter().filter(|(_, state)| state.is_problem_state()).map(|(when, _)| *when).collect();
             prop_assert!(troubles.windows(2).all(|pair| pair[1] - pair[0] >= 900), "{:?}", announced);
         }
     }

@@ -57,10 +57,7 @@ impl MailSender {
     ///
     /// # Errors
     /// Returns the reason why the mail was not sent.
-    pub(super) async fn send_notifications(
-        &self,
-        notifications: &[Notification],
-    ) -> Result<(), String> {
+    pub(super) async fn send_as_mail(&self, notifications: &[Notification]) -> Result<(), String> {
         let mail = self.build_mail(notifications).map_err(|error| error.to_string())?;
         self.server.send(mail).await.map(drop).map_err(|error| error.to_string())
     }
@@ -76,7 +73,7 @@ impl MailSender {
                 notification.title,
                 notification.reason,
                 notification.at,
-                notification.link_url()
+                notification.report_or_feed_url()
             )
         };
         let text: Vec<String> = notifications.iter().map(about).collect();

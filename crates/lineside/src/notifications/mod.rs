@@ -14,4 +14,4 @@ mod announcements;
 mod feed_watcher;
 mod webhook;
 
-pub(crate) use feed_watcher::watch_feeds;
+pub(crate) use feed_watcher::watch_feeds_for_notifications;

@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use lineside_config::times::format_rfc3339;
 use lineside_ingest::{FeedState, FeedStatus};
-use lineside_quality::reports::{ChangedCode, ValidationReport};
+use lineside_quality::reports::{ChangedCodeCount, FeedValidationReport};
 use lineside_sync::UnixMillis;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
@@ -40,7 +40,7 @@ impl NotificationKind {
 
 /// The feed of a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct NotifiedFeed {
+pub(crate) struct NotificationFeed {
     pub(crate) id: String,
     pub(crate) name: String,
     /// The feed's page.
@@ -54,7 +54,7 @@ pub(crate) struct Notification {
     pub(crate) kind: NotificationKind,
     /// Time of creation, RFC 3339.
     pub(crate) at: String,
-    pub(crate) feed: NotifiedFeed,
+    pub(crate) feed: NotificationFeed,
     /// The new state, if the kind is a state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<String>,
@@ -72,7 +72,7 @@ pub(crate) struct Notification {
     pub(crate) days_left: Option<i64>,
     /// The codes of errors that are new or more frequent, if the kind is findings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) errors: Vec<ErrorCount>,
+    pub(crate) errors: Vec<NewErrorCount>,
     /// The address of the report, if the kind is findings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) report: Option<String>,
@@ -84,7 +84,7 @@ pub(crate) struct Notification {
 
 /// A code with more errors than the version before had.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ErrorCount {
+pub(crate) struct NewErrorCount {
     pub(crate) code: String,
     pub(crate) before: u64,
     pub(crate) now: u64,
@@ -92,8 +92,8 @@ pub(crate) struct ErrorCount {
 
 impl Notification {
     /// Creates the notification that a feed's state differs from the announced one.
-    pub(super) fn for_state_change(
-        feed: NotifiedFeed,
+    pub(super) fn new_state_change(
+        feed: NotificationFeed,
         status: &FeedStatus,
         previous: FeedState,
         now: UnixMillis,
@@ -104,7 +104,7 @@ impl Notification {
             _ => format!("{} is {state}", feed.name),
         };
         Notification {
-            id: stable_id(
+            id: notification_id(
                 &feed.id,
                 NotificationKind::State,
                 &format!("{state} {}", status.since.0),
@@ -126,8 +126,8 @@ impl Notification {
 
     /// Creates the notification that a schedule expires, or that it was extended after that was announced. `version` is
     /// the hash of its version.
-    pub(super) fn for_expiry(
-        feed: NotifiedFeed,
+    pub(super) fn new_schedule_expiry(
+        feed: NotificationFeed,
         (last, days_left): (Date, i64),
         version: u128,
         runs_on: bool,
@@ -150,7 +150,7 @@ impl Notification {
             ),
         };
         Notification {
-            id: stable_id(
+            id: notification_id(
                 &feed.id,
                 NotificationKind::Expiry,
                 &format!("{last} {days_left}@{version:x}"),
@@ -172,51 +172,54 @@ impl Notification {
 
     /// Creates the notification of errors that the previous version did not have; `address` is that of the report.
     /// Returns `None` if there are none.
-    pub(super) fn for_findings(
-        feed: NotifiedFeed,
-        report: &ValidationReport,
+    pub(super) fn new_dataset_errors(
+        feed: NotificationFeed,
+        report: &FeedValidationReport,
         address: String,
         now: UnixMillis,
     ) -> Option<Notification> {
-        let version = report.subject.version()?;
+        let version = report.subject.dataset_version()?;
         let changes = report.changes.as_ref()?;
-        let count =
-            |it: &ChangedCode| ErrorCount { code: it.code.clone(), before: it.before, now: it.now };
+        let count = |it: &ChangedCodeCount| NewErrorCount {
+            code: it.code.clone(),
+            before: it.before,
+            now: it.now,
+        };
         let errors = changes.new_errors().map(count).collect();
         // A version may return later, with the same errors.
         let version_key = format!("{version}@{}", report.at.0);
-        Self::for_errors(feed, &version_key, errors, address, now)
+        Self::new_errors_notification(feed, &version_key, errors, address, now)
     }
 
     /// Creates the notification of new errors that several messages in a row have; `address` is that of the report.
     /// Returns `None` if there are none.
-    pub(super) fn for_messages(
-        feed: NotifiedFeed,
-        report: &ValidationReport,
+    pub(super) fn new_message_errors(
+        feed: NotificationFeed,
+        report: &FeedValidationReport,
         codes: &[&str],
         address: String,
         now: UnixMillis,
     ) -> Option<Notification> {
-        let count = |code: &&str| ErrorCount {
+        let count = |code: &&str| NewErrorCount {
             code: (*code).to_owned(),
             before: 0,
-            now: report.total_for_code(code),
+            now: report.finding_count_for_code(code),
         };
         let errors = codes.iter().map(count).collect();
         let version_key = format!("{}@{}", codes.join(","), report.at.0);
-        Self::for_errors(feed, &version_key, errors, address, now)
+        Self::new_errors_notification(feed, &version_key, errors, address, now)
     }
 
-    fn for_errors(
-        feed: NotifiedFeed,
+    fn new_errors_notification(
+        feed: NotificationFeed,
         version_key: &str,
-        mut errors: Vec<ErrorCount>,
+        mut errors: Vec<NewErrorCount>,
         address: String,
         now: UnixMillis,
     ) -> Option<Notification> {
         errors.truncate(ERRORS_MAX);
         (!errors.is_empty()).then(|| Notification {
-            id: stable_id(&feed.id, NotificationKind::Findings, version_key),
+            id: notification_id(&feed.id, NotificationKind::Findings, version_key),
             kind: NotificationKind::Findings,
             at: format_rfc3339(now).unwrap_or_default(),
             state: None,
@@ -234,7 +237,7 @@ impl Notification {
 
     /// Adds the errors of an undelivered earlier notification of the same feed and kind. Other kinds announce only the
     /// latest news.
-    pub(super) fn merge_earlier(&mut self, earlier: Notification) {
+    pub(super) fn add_errors_of_earlier(&mut self, earlier: Notification) {
         if self.kind != NotificationKind::Findings {
             return;
         }
@@ -251,9 +254,9 @@ impl Notification {
 
     /// Updates the errors by a newer report with `total` findings of each code, drops those that are resolved, and
     /// links that report. Returns true if anything is left.
-    pub(super) fn refresh_errors(
+    pub(super) fn update_errors_from_report(
         &mut self,
-        total: impl Fn(&ErrorCount) -> u64,
+        total: impl Fn(&NewErrorCount) -> u64,
         address: &str,
     ) -> bool {
         if self.kind != NotificationKind::Findings {
@@ -270,7 +273,7 @@ impl Notification {
 
     /// Removes the errors that an earlier notification of the same feed and kind has delivered meanwhile. Returns true
     /// if anything is left.
-    pub(super) fn remove_delivered(&mut self, delivered: &Notification) -> bool {
+    pub(super) fn remove_delivered_errors(&mut self, delivered: &Notification) -> bool {
         if self.kind != NotificationKind::Findings {
             return true;
         }
@@ -283,19 +286,19 @@ impl Notification {
         !self.errors.is_empty()
     }
 
-    pub(super) fn plain_text(&self) -> String {
-        format!("{}: {}. {}", self.title, self.reason, self.link_url())
+    pub(super) fn to_plain_text(&self) -> String {
+        format!("{}: {}. {}", self.title, self.reason, self.report_or_feed_url())
     }
 
     /// Returns the address of the report or of the feed's page.
-    pub(super) fn link_url(&self) -> &str {
+    pub(super) fn report_or_feed_url(&self) -> &str {
         self.report.as_deref().unwrap_or(&self.feed.url)
     }
 }
 
 /// Names the first errors and the number of further ones.
-fn summarize_errors(errors: &[ErrorCount]) -> String {
-    let count_text = |it: &ErrorCount| match (it.before, it.now) {
+fn summarize_errors(errors: &[NewErrorCount]) -> String {
+    let count_text = |it: &NewErrorCount| match (it.before, it.now) {
         (0, 0) => it.code.clone(),
         (0, now) => format!("{} ({now})", it.code),
         (before, now) => format!("{} ({before} before, now {now})", it.code),
@@ -307,7 +310,7 @@ fn summarize_errors(errors: &[ErrorCount]) -> String {
 }
 
 /// Returns an id that depends only on the feed, the kind and the news.
-fn stable_id(feed: &str, kind: NotificationKind, version_key: &str) -> String {
+fn notification_id(feed: &str, kind: NotificationKind, version_key: &str) -> String {
     format!("{:032x}", xxh3_128(format!("{feed}\n{}\n{version_key}", kind.as_str()).as_bytes()))
 }
 
@@ -317,15 +320,19 @@ mod tests {
 
     use super::*;
 
-    fn about() -> NotifiedFeed {
-        NotifiedFeed { id: "city".into(), name: "City".into(), url: "http://h/feeds/city".into() }
+    fn about() -> NotificationFeed {
+        NotificationFeed {
+            id: "city".into(),
+            name: "City".into(),
+            url: "http://h/feeds/city".into(),
+        }
     }
 
     #[test]
     fn an_expiry_notification_gives_the_remaining_days() {
         let notification = |days, runs_on| {
             let (last, at) = (date(2026, 12, 1), UnixMillis(0));
-            Notification::for_expiry(about(), (last, days), 1, runs_on, at)
+            Notification::new_schedule_expiry(about(), (last, days), 1, runs_on, at)
         };
         let title = |days| notification(days, false).title;
         assert_eq!(title(30), "City expires in 30 days");
@@ -345,7 +352,7 @@ mod tests {
             let mut report = test_report("b", found);
             report.changes = ReportChanges::between_reports(&before, &report);
             let address = "http://h/r".to_owned();
-            Notification::for_findings(about(), &report, address, UnixMillis(0))
+            Notification::new_dataset_errors(about(), &report, address, UnixMillis(0))
         };
         assert_eq!(summarize(&[("duplicate_key", Error, 2), ("unused_shape", Warning, 9)]), None);
         assert_eq!(
@@ -356,11 +363,14 @@ mod tests {
         let worse =
             summarize(&[("duplicate_key", Error, 5), ("missing_required_file", Error, 1)]).unwrap();
         assert_eq!(
-            worse.plain_text(),
+            worse.to_plain_text(),
             "City has new errors: duplicate_key (2 before, now 5), missing_required_file (1). http://h/r"
         );
         let first = test_report("b", &[("duplicate_key", Error, 2)]);
-        assert_eq!(Notification::for_findings(about(), &first, String::new(), UnixMillis(0)), None);
+        assert_eq!(
+            Notification::new_dataset_errors(about(), &first, String::new(), UnixMillis(0)),
+            None
+        );
     }
 
     #[test]
@@ -371,15 +381,15 @@ mod tests {
             ..FeedStatus::default()
         };
         let notification =
-            Notification::for_state_change(about(), &status, FeedState::Ok, UnixMillis(9));
+            Notification::new_state_change(about(), &status, FeedState::Ok, UnixMillis(9));
         let stored = serde_json::to_string(&notification).unwrap();
         assert!(!stored.contains("last_service"), "{stored}");
         assert_eq!(serde_json::from_str::<Notification>(&stored).unwrap(), notification);
         assert_eq!(
-            notification.plain_text(),
+            notification.to_plain_text(),
             "City is failing: http_500: \"no\". http://h/feeds/city"
         );
-        let later = Notification::for_state_change(about(), &status, FeedState::Ok, UnixMillis(99));
+        let later = Notification::new_state_change(about(), &status, FeedState::Ok, UnixMillis(99));
         assert_eq!(later.id, notification.id, "the same notification");
     }
 
@@ -391,15 +401,15 @@ mod tests {
         let mut report = test_report("a", &[("duplicate_key", Error, 2)]);
         report.changes = ReportChanges::between_reports(&test_report("b", &[]), &report);
         let notify = |at: i64, now: i64| {
-            let report = ValidationReport { at: UnixMillis(at), ..report.clone() };
+            let report = FeedValidationReport { at: UnixMillis(at), ..report.clone() };
             let address = "http://h/r".to_owned();
-            Notification::for_findings(about(), &report, address, UnixMillis(now)).unwrap().id
+            Notification::new_dataset_errors(about(), &report, address, UnixMillis(now)).unwrap().id
         };
         assert_eq!(notify(1, 2), notify(1, 9), "the same report");
         assert_ne!(notify(1, 2), notify(5, 6), "the version was replaced, and was published again");
         let ends = |version: u128, now: i64| {
             let end = (date(2026, 12, 1), 7);
-            Notification::for_expiry(about(), end, version, false, UnixMillis(now)).id
+            Notification::new_schedule_expiry(about(), end, version, false, UnixMillis(now)).id
         };
         assert_eq!(ends(1, 2), ends(1, 9));
         assert_ne!(ends(1, 2), ends(5, 6));

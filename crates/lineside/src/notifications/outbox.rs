@@ -150,7 +150,7 @@ impl Outbox {
     }
 
     /// Stores an announcement and queues its notification.
-    pub(super) fn enqueue_notification(
+    pub(super) fn store_and_queue_notification(
         &self,
         feed: &FeedId,
         kind: NotificationKind,
@@ -161,7 +161,7 @@ impl Outbox {
         let earlier = state.pending.remove(&(feed.clone(), kind));
         self.counts.pending.fetch_sub(u64::from(earlier.is_some()), Ordering::Relaxed);
         if let Some(earlier) = earlier {
-            notification.merge_earlier(earlier.notification);
+            notification.add_errors_of_earlier(earlier.notification);
         }
         let at = self.clock.wall_time();
         let row = NotificationRow {
@@ -172,8 +172,8 @@ impl Outbox {
             at,
             pending: serde_json::to_string(&notification).ok(),
         };
-        self.store_row(row.clone());
-        self.insert_pending(
+        self.store_notification_row(row.clone());
+        self.queue_pending(
             &mut state,
             (feed.clone(), kind),
             PendingNotification { notification, at, row },
@@ -181,7 +181,7 @@ impl Outbox {
     }
 
     /// Revises the pending notification of a feed; drops it if `revise` returns false.
-    pub(super) fn revise_pending(
+    pub(super) fn revise_or_drop_pending(
         &self,
         feed: &FeedId,
         kind: NotificationKind,
@@ -192,19 +192,23 @@ impl Outbox {
         let Some(pending) = state.pending.get_mut(&pending_key) else { return };
         if revise(&mut pending.notification) {
             pending.row.pending = serde_json::to_string(&pending.notification).ok();
-            self.store_row(pending.row.clone());
+            self.store_notification_row(pending.row.clone());
         } else if let Some(pending) = state.pending.remove(&pending_key) {
             self.counts.pending.fetch_sub(1, Ordering::Relaxed);
-            self.store_row(NotificationRow { pending: None, ..pending.row });
+            self.store_notification_row(NotificationRow { pending: None, ..pending.row });
         }
     }
 
     /// Restores a notification that was still pending when the server last stopped.
-    pub(super) fn restore_pending(&self, kind: NotificationKind, row: NotificationRow) {
+    pub(super) fn restore_pending_notification(
+        &self,
+        kind: NotificationKind,
+        row: NotificationRow,
+    ) {
         let notification = row.pending.as_deref().and_then(|text| serde_json::from_str(text).ok());
         if let Some(notification) = notification {
             let (pending_key, mut state) = ((row.feed.clone(), kind), self.state.lock());
-            self.insert_pending(
+            self.queue_pending(
                 &mut state,
                 pending_key,
                 PendingNotification { notification, at: row.at, row },
@@ -212,7 +216,7 @@ impl Outbox {
         }
     }
 
-    fn insert_pending(
+    fn queue_pending(
         &self,
         state: &mut OutboxState,
         pending_key: (FeedId, NotificationKind),
@@ -224,16 +228,16 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    fn store_row(&self, row: NotificationRow) {
+    fn store_notification_row(&self, row: NotificationRow) {
         if let Some(store) = &self.store {
             store.store_notification(row);
         }
     }
 
     /// Sends pending notifications until the server stops.
-    pub(super) async fn run_delivery(self: Arc<Self>, shutdown: Shutdown) {
+    pub(super) async fn deliver_until_shutdown(self: Arc<Self>, shutdown: Shutdown) {
         loop {
-            let Some(until) = self.next_send_time() else {
+            let Some(until) = self.next_delivery_time() else {
                 tokio::select! {
                     () = self.wake.notified() => continue,
                     () = shutdown.wait_until_draining() => return,
@@ -248,24 +252,24 @@ impl Outbox {
                 }
             }
             tokio::select! {
-                () = self.send_pending() => {}
+                () = self.deliver_pending_batch() => {}
                 () = shutdown.wait_until_draining() => return,
             }
         }
     }
 
     /// Returns the time of the next delivery.
-    fn next_send_time(&self) -> Option<UnixMillis> {
+    fn next_delivery_time(&self) -> Option<UnixMillis> {
         let state = self.state.lock();
         let first = state.pending.values().map(|pending| pending.at).min()?;
         Some((first + BATCH_INTERVAL).max(state.not_before))
     }
 
-    async fn send_pending(&self) {
+    async fn deliver_pending_batch(&self) {
         let now = self.clock.wall_time();
         let notifications: Vec<Notification> = {
             let mut state = self.state.lock();
-            self.drop_expired(&mut state, now);
+            self.drop_expired_pending(&mut state, now);
             state
                 .pending
                 .values()
@@ -279,48 +283,52 @@ impl Outbox {
         let method = self.delivery_method.load_full();
         let sent = match &method.transport {
             DeliveryTransport::Webhook(webhook) => {
-                webhook.send_notifications(&notifications, now.unix_seconds()).await
+                webhook.post_notifications(&notifications, now.unix_seconds()).await
             }
-            DeliveryTransport::Mail(mail) => mail.send_notifications(&notifications).await,
+            DeliveryTransport::Mail(mail) => mail.send_as_mail(&notifications).await,
         };
         match sent {
-            Ok(()) => self.mark_sent(&notifications),
-            Err(why) => self.schedule_retry(&method, &why),
+            Ok(()) => self.record_delivered(&notifications),
+            Err(why) => self.record_failure_and_delay_retry(&method, &why),
         }
     }
 
-    fn mark_sent(&self, notifications: &[Notification]) {
+    fn record_delivered(&self, notifications: &[Notification]) {
         let mut state = self.state.lock();
         state.failures = 0;
         let sent_keys = state
             .pending
-            .extract_if(.., |_, pending| self.is_fully_delivered(pending, notifications));
+            .extract_if(.., |_, pending| self.remove_delivered_errors_from(pending, notifications));
         for (_, pending) in sent_keys.collect::<Vec<_>>() {
             self.counts.pending.fetch_sub(1, Ordering::Relaxed);
             self.counts.sent.fetch_add(1, Ordering::Relaxed);
-            self.store_row(NotificationRow { pending: None, ..pending.row });
+            self.store_notification_row(NotificationRow { pending: None, ..pending.row });
         }
     }
 
     /// Returns true if a pending notification is fully delivered. A newer one for the same feed stays, without the
     /// errors that were just sent.
-    fn is_fully_delivered(&self, pending: &mut PendingNotification, sent: &[Notification]) -> bool {
+    fn remove_delivered_errors_from(
+        &self,
+        pending: &mut PendingNotification,
+        sent: &[Notification],
+    ) -> bool {
         let pending_notification = &mut pending.notification;
         let is_about = |it: &&Notification| {
             it.kind == pending_notification.kind && it.feed.id == pending_notification.feed.id
         };
         let Some(delivered) = sent.iter().find(is_about) else { return false };
         if delivered.id == pending_notification.id
-            || !pending_notification.remove_delivered(delivered)
+            || !pending_notification.remove_delivered_errors(delivered)
         {
             return true;
         }
         pending.row.pending = serde_json::to_string(pending_notification).ok();
-        self.store_row(pending.row.clone());
+        self.store_notification_row(pending.row.clone());
         false
     }
 
-    fn schedule_retry(&self, method: &Arc<DeliveryMethod>, why: &str) {
+    fn record_failure_and_delay_retry(&self, method: &Arc<DeliveryMethod>, why: &str) {
         self.counts.failed.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state.lock();
         // The transport was replaced meanwhile, so the failure does not concern it.
@@ -337,7 +345,7 @@ impl Outbox {
         );
     }
 
-    fn drop_expired(&self, state: &mut OutboxState, now: UnixMillis) {
+    fn drop_expired_pending(&self, state: &mut OutboxState, now: UnixMillis) {
         let is_old = |pending: &PendingNotification| now.duration_since(pending.at) > EXPIRY;
         let old: Vec<_> = state.pending.extract_if(.., |_, pending| is_old(pending)).collect();
         let method = self.delivery_method.load();
@@ -349,7 +357,7 @@ impl Outbox {
                 notification = pending.notification.title,
                 "a notification is dropped, because it was not delivered within a day"
             );
-            self.store_row(NotificationRow { pending: None, ..pending.row });
+            self.store_notification_row(NotificationRow { pending: None, ..pending.row });
         }
     }
 }
@@ -366,7 +374,7 @@ mod tests {
     use lineside_validate::Severity::Error;
     use serde_json::{Value, json};
 
-    use super::super::notification::{ErrorCount, NotifiedFeed};
+    use super::super::notification::{NewErrorCount, NotificationFeed};
     use super::*;
     use lineside_quality::reports::test_report;
 
@@ -409,13 +417,17 @@ mod tests {
             let codes: Vec<&str> = found.iter().map(|(code, _)| *code).collect();
             let mut report = test_report("a", &findings);
             report.at = UnixMillis(found.iter().map(|(_, n)| *n as i64).sum());
-            let feed =
-                NotifiedFeed { id: "city".into(), name: "City".into(), url: "http://h/".into() };
+            let feed = NotificationFeed {
+                id: "city".into(),
+                name: "City".into(),
+                url: "http://h/".into(),
+            };
             let address = "http://h/r".to_owned();
             let notification =
-                Notification::for_messages(feed, &report, &codes, address, UnixMillis(0)).unwrap();
+                Notification::new_message_errors(feed, &report, &codes, address, UnixMillis(0))
+                    .unwrap();
             let city = FeedId::new("city").unwrap();
-            self.outbox.enqueue_notification(
+            self.outbox.store_and_queue_notification(
                 &city,
                 NotificationKind::Findings,
                 codes.join(","),
@@ -425,7 +437,7 @@ mod tests {
 
         /// Returns the errors and the reason of the latest message.
         async fn send_and_list(&self) -> (Value, Value) {
-            self.outbox.send_pending().await;
+            self.outbox.deliver_pending_batch().await;
             let sent = self.sent.lock().last().cloned().unwrap_or_default();
             let first = &sent["notifications"][0];
             (first["errors"].clone(), first["reason"].clone())
@@ -461,18 +473,22 @@ mod tests {
         let city = FeedId::new("city").unwrap();
         let newest = |found: &'static [(&str, u64)]| {
             move |it: &mut Notification| {
-                let total = |error: &ErrorCount| {
+                let total = |error: &NewErrorCount| {
                     found.iter().find(|(code, _)| *code == error.code).map_or(0, |(_, n)| *n)
                 };
-                it.refresh_errors(total, "http://h/newest")
+                it.update_errors_from_report(total, "http://h/newest")
             }
         };
         hook.put(&[("E003", 2), ("E011", 1)]);
-        hook.outbox.revise_pending(&city, NotificationKind::Findings, newest(&[("E003", 1)]));
+        hook.outbox.revise_or_drop_pending(
+            &city,
+            NotificationKind::Findings,
+            newest(&[("E003", 1)]),
+        );
         assert_eq!(hook.send_and_list().await, (json!([error("E003", 1)]), json!("E003 (1)")));
         let sent = hook.sent.lock().last().cloned().unwrap();
         assert_eq!(sent["notifications"][0]["report"], "http://h/newest");
-        hook.outbox.revise_pending(&city, NotificationKind::Findings, newest(&[]));
+        hook.outbox.revise_or_drop_pending(&city, NotificationKind::Findings, newest(&[]));
         assert_eq!(hook.counts.pending.load(Ordering::Relaxed), 0);
         assert!(hook.outbox.state.lock().pending.is_empty());
     }
@@ -487,7 +503,7 @@ mod tests {
         };
         let unsent = pending(&hook);
         hook.put(&[("E011", 1)]);
-        hook.outbox.mark_sent(&unsent);
+        hook.outbox.record_delivered(&unsent);
         let codes = |hook: &Hook| -> Vec<String> {
             let all = pending(hook).into_iter().flat_map(|it| it.errors);
             all.map(|error| error.code).collect()

@@ -22,13 +22,13 @@ const REFUSAL_CHARS_MAX: usize = 200;
 #[derive(Debug)]
 pub(super) struct WebhookSender {
     url: Secret,
-    key: Option<WebhookKey>,
+    key: Option<WebhookSigningKey>,
     client: reqwest::Client,
 }
 
-struct WebhookKey(hmac::Key);
+struct WebhookSigningKey(hmac::Key);
 
-impl std::fmt::Debug for WebhookKey {
+impl std::fmt::Debug for WebhookSigningKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("***")
     }
@@ -54,7 +54,8 @@ impl WebhookSender {
             .redirect(Policy::none())
             .timeout(SEND_MAX)
             .build()?;
-        let key = key.map(|key| WebhookKey(hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes())));
+        let key =
+            key.map(|key| WebhookSigningKey(hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes())));
         Ok(Self { url, key, client })
     }
 
@@ -62,12 +63,12 @@ impl WebhookSender {
     ///
     /// # Errors
     /// Returns the reason why the request failed, without the address.
-    pub(super) async fn send_notifications(
+    pub(super) async fn post_notifications(
         &self,
         notifications: &[Notification],
         unix_seconds: i64,
     ) -> Result<(), String> {
-        let text: Vec<String> = notifications.iter().map(Notification::plain_text).collect();
+        let text: Vec<String> = notifications.iter().map(Notification::to_plain_text).collect();
         let body = serde_json::to_string(&WebhookBody { text: text.join("\n"), notifications })
             .map_err(|error| error.to_string())?;
         let ids: Vec<&str> =
@@ -79,7 +80,7 @@ impl WebhookSender {
             .header("content-type", "application/json")
             .header("webhook-id", &id)
             .header("webhook-timestamp", unix_seconds);
-        if let Some(WebhookKey(key)) = &self.key {
+        if let Some(WebhookSigningKey(key)) = &self.key {
             let tag = hmac::sign(key, format!("{id}.{unix_seconds}.{body}").as_bytes());
             let signature = format!("v1,{}", BASE64_STANDARD.encode(tag));
             request = request.header("webhook-signature", signature);

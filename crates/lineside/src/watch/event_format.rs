@@ -38,15 +38,15 @@ impl EventFormatter {
     pub(crate) fn format_event(&self, event: &str) -> String {
         match (self.style, serde_json::from_str::<Value>(event)) {
             (EventStyle::Json, _) => event.to_owned(),
-            (EventStyle::Lines, Ok(event)) => self.format_message(&event),
+            (EventStyle::Lines, Ok(event)) => self.format_event_message(&event),
             (EventStyle::Lines, Err(error)) => format!("invalid event, not JSON: {error}"),
         }
     }
 
-    fn format_message(&self, event: &Value) -> String {
+    fn format_event_message(&self, event: &Value) -> String {
         let channel = event["channel"].as_str().unwrap_or("?");
         let data = &event["data"];
-        let time = self.format_time(&data["at"]);
+        let time = self.format_local_time(&data["at"]);
         if data.get("changes").is_none() {
             // An operator's own message may be any JSON: printed on one line, without terminal control characters.
             let data = data.to_string().replace(char::is_control, "\u{fffd}");
@@ -66,10 +66,10 @@ impl EventFormatter {
             _ = write!(out, "  {}", format_change_count(changes.len()));
         }
         for change in changes {
-            let (mark, change_text) = describe_change(change);
+            let (mark, change_text) = mark_and_describe_change(change);
             let color = if mark == "+" { GREEN } else { RED };
             _ = write!(out, "\n  {} {change_text}", self.colorize_text(color, mark));
-            for line in list_code_changes(change) {
+            for line in list_changed_report_codes(change) {
                 _ = write!(out, "\n      {line}");
             }
         }
@@ -80,7 +80,7 @@ impl EventFormatter {
         if self.is_colored { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    fn format_time(&self, at: &Value) -> String {
+    fn format_local_time(&self, at: &Value) -> String {
         let at = at.as_i64().and_then(|at| Timestamp::from_millisecond(at).ok());
         at.map_or_else(
             || "--:--:--".to_owned(),
@@ -94,7 +94,7 @@ fn format_change_count(changes: usize) -> String {
 }
 
 /// Returns the mark and the description of a change.
-fn describe_change(change: &Value) -> (&'static str, String) {
+fn mark_and_describe_change(change: &Value) -> (&'static str, String) {
     let kind = change["kind"].as_str().unwrap_or("?").replace('_', " ");
     let id = change["id"].as_str().unwrap_or("?");
     if change["op"] == "remove" {
@@ -104,12 +104,16 @@ fn describe_change(change: &Value) -> (&'static str, String) {
     let record = &change["record"];
     let change_text = match change["kind"].as_str() {
         Some("vehicle") => describe_vehicle(record),
-        Some("trip_update") => describe_trip(&record["lineside"]),
+        Some("trip_update") => describe_route_and_next_stop(&record["lineside"]),
         Some("departure") => describe_departure(record),
-        Some("alert") => format_text(&record["header_text"]["translation"][0]["text"]),
-        Some("report") => describe_report(record),
+        Some("alert") => json_value_to_text(&record["header_text"]["translation"][0]["text"]),
+        Some("report") => describe_report_counts(record),
         Some("feed") => {
-            format!("{}, {}", format_text(&record["state"]), format_text(&record["reason"]))
+            format!(
+                "{}, {}",
+                json_value_to_text(&record["state"]),
+                json_value_to_text(&record["reason"])
+            )
         }
         _ => String::new(),
     };
@@ -117,8 +121,8 @@ fn describe_change(change: &Value) -> (&'static str, String) {
 }
 
 /// Describes the counts of a report.
-fn describe_report(record: &Value) -> String {
-    let outcome = format_text(&record["outcome"]).replace('_', " ");
+fn describe_report_counts(record: &Value) -> String {
+    let outcome = json_value_to_text(&record["outcome"]).replace('_', " ");
     let mut out = if outcome == "whole" { String::new() } else { format!("{outcome}, ") };
     for (n, (member, one)) in
         [("errors", "error"), ("warnings", "warning"), ("infos", "info")].into_iter().enumerate()
@@ -132,14 +136,18 @@ fn describe_report(record: &Value) -> String {
 }
 
 /// Returns a line for each code of a report, with the change since the last report.
-fn list_code_changes(change: &Value) -> Vec<String> {
+fn list_changed_report_codes(change: &Value) -> Vec<String> {
     let record = &change["record"];
     let list = |member: &str| record[member].as_array().map(Vec::as_slice).unwrap_or_default();
     if change["kind"] != "report" {
         return Vec::new();
     }
     let line = |it: &Value, count: u64| {
-        format!("{:<7} {} {count}", format_text(&it["severity"]), format_text(&it["code"]))
+        format!(
+            "{:<7} {} {count}",
+            json_value_to_text(&it["severity"]),
+            json_value_to_text(&it["code"])
+        )
     };
     let is_same_code = |it: &Value, other: &Value| {
         it["code"] == other["code"] && it["severity"] == other["severity"]
@@ -161,7 +169,7 @@ fn list_code_changes(change: &Value) -> Vec<String> {
 }
 
 fn describe_vehicle(record: &Value) -> String {
-    let mut out = describe_trip(&record["lineside"]);
+    let mut out = describe_route_and_next_stop(&record["lineside"]);
     let position = &record["position"];
     if let (Some(lat), Some(lon)) = (position["latitude"].as_f64(), position["longitude"].as_f64())
     {
@@ -171,8 +179,8 @@ fn describe_vehicle(record: &Value) -> String {
 }
 
 /// Describes route, headsign, delay and next stop, as far as the timetable provides them.
-fn describe_trip(join: &Value) -> String {
-    let mut out = format_text(&join["route_short_name"]);
+fn describe_route_and_next_stop(join: &Value) -> String {
+    let mut out = json_value_to_text(&join["route_short_name"]);
     if let Some(headsign) = join["headsign"].as_str() {
         _ = write!(out, " to {headsign}");
     }
@@ -186,15 +194,15 @@ fn describe_trip(join: &Value) -> String {
 }
 
 fn describe_departure(record: &Value) -> String {
-    let route = format_text(&record["route_short_name"]);
-    let headsign = format_text(&record["headsign"]);
-    let when = format_text(
+    let route = json_value_to_text(&record["route_short_name"]);
+    let headsign = json_value_to_text(&record["headsign"]);
+    let when = json_value_to_text(
         record.get("expected").filter(|at| !at.is_null()).unwrap_or(&record["scheduled"]),
     );
-    format!("{route} to {headsign} at {when}, {}", format_text(&record["status"]))
+    format!("{route} to {headsign} at {when}, {}", json_value_to_text(&record["status"]))
 }
 
-fn format_text(value: &Value) -> String {
+fn json_value_to_text(value: &Value) -> String {
     value.as_str().map_or_else(
         || if value.is_null() { String::new() } else { value.to_string() },
         ToOwned::to_owned,
@@ -204,12 +212,12 @@ fn format_text(value: &Value) -> String {
 fn format_delay(delay: i64) -> String {
     match delay {
         0 => "on time".to_owned(),
-        1.. => format!("{} late", format_minutes(delay)),
-        _ => format!("{} early", format_minutes(-delay)),
+        1.. => format!("{} late", format_seconds_or_minutes(delay)),
+        _ => format!("{} early", format_seconds_or_minutes(-delay)),
     }
 }
 
-fn format_minutes(seconds: i64) -> String {
+fn format_seconds_or_minutes(seconds: i64) -> String {
     if seconds < 60 { format!("{seconds} s") } else { format!("{} min", (seconds + 30) / 60) }
 }
 

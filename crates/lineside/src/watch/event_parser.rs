@@ -46,7 +46,7 @@ impl EventParser {
                 b'\n' if continues_end => {}
                 b'\n' | b'\r' => {
                     self.is_after_return = byte == b'\r';
-                    events.extend(self.finish_line()?);
+                    events.extend(self.process_line()?);
                 }
                 _ if self.line.len() >= LINE_BYTES_MAX => {
                     return Err(InvalidStream("a line is too long"));
@@ -61,15 +61,15 @@ impl EventParser {
     }
 
     /// Returns the reconnect delay that the server requested.
-    pub(super) fn retry_delay(&self) -> Option<Duration> {
+    pub(super) fn requested_retry_delay(&self) -> Option<Duration> {
         self.retry
     }
 
-    fn finish_line(&mut self) -> Result<Option<StreamEvent>, InvalidStream> {
+    fn process_line(&mut self) -> Result<Option<StreamEvent>, InvalidStream> {
         let line = std::mem::take(&mut self.line);
         let line = String::from_utf8(line).map_err(|_| InvalidStream("it is not UTF-8"))?;
         if line.is_empty() {
-            return Ok(self.dispatch_event());
+            return Ok(self.take_completed_event());
         }
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -91,7 +91,7 @@ impl EventParser {
         Ok(None)
     }
 
-    fn dispatch_event(&mut self) -> Option<StreamEvent> {
+    fn take_completed_event(&mut self) -> Option<StreamEvent> {
         let mut data = std::mem::take(&mut self.data);
         // The last line feed belongs to the format, not to the data.
         data.pop()?;
@@ -137,9 +137,9 @@ mod tests {
     fn the_server_can_set_the_retry_delay() {
         let mut parser = EventParser::default();
         parser.push(b"retry: 2500\n\n").unwrap();
-        assert_eq!(parser.retry_delay(), Some(Duration::from_millis(2500)));
+        assert_eq!(parser.requested_retry_delay(), Some(Duration::from_millis(2500)));
         parser.push(b"retry: soon\n\n").unwrap();
-        assert_eq!(parser.retry_delay(), Some(Duration::from_millis(2500)));
+        assert_eq!(parser.requested_retry_delay(), Some(Duration::from_millis(2500)));
     }
 
     #[test]

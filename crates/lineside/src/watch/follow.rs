@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use lineside_sync::real_time::sleep_for;
+use lineside_sync::real_time::sleep_real_time;
 use reqwest::{Client, StatusCode};
 use serde::Deserialize;
 use url::Url;
@@ -18,7 +18,7 @@ const PROBLEM_BYTES_MAX: usize = 64 * 1024;
 
 /// The reason why following ended.
 #[derive(Debug)]
-pub(crate) enum FollowError {
+pub(crate) enum FollowEndReason {
     /// The reader of the output is gone.
     OutputClosed,
     /// The server refused the request as invalid.
@@ -29,30 +29,30 @@ pub(crate) enum FollowError {
 
 /// Follows `channels` of `server` without end: `event` gets the data of each event and returns false to stop, `note`
 /// gets messages about the connection.
-pub(crate) async fn follow_channels(
+pub(crate) async fn follow_channels_until_error(
     server: &Url,
     channels: &[String],
     mut event: impl FnMut(&str) -> bool,
     mut note: impl FnMut(&str),
-) -> FollowError {
+) -> FollowEndReason {
     let client =
         Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(SILENCE_MAX).build();
     let client = match client {
         Ok(client) => client,
-        Err(error) => return FollowError::Unreachable(root_cause(&error)),
+        Err(error) => return FollowEndReason::Unreachable(root_cause(&error)),
     };
     let address = events_url(server, channels);
     let mut follower =
         ChannelFollower { client, address, last_event_id: String::new(), is_connected: false };
     loop {
-        let retry = match follower.read_events(&mut event, &mut note).await {
+        let retry = match follower.read_events_until_interrupted(&mut event, &mut note).await {
             Err(ended) => return ended,
             Ok(ReconnectPause { duration, reason }) => {
                 note(&format!("{reason}; retrying in {:.1} s", duration.as_secs_f32()));
                 duration
             }
         };
-        sleep_for(retry).await;
+        sleep_real_time(retry).await;
     }
 }
 
@@ -80,19 +80,19 @@ struct ReconnectPause {
 }
 
 impl ChannelFollower {
-    async fn read_events(
+    async fn read_events_until_interrupted(
         &mut self,
         event: &mut impl FnMut(&str) -> bool,
         note: &mut impl FnMut(&str),
-    ) -> Result<ReconnectPause, FollowError> {
+    ) -> Result<ReconnectPause, FollowEndReason> {
         let mut request = self.client.get(self.address.clone());
         if !self.last_event_id.is_empty() {
             request = request.header("last-event-id", &self.last_event_id);
         }
         let response = match request.send().await {
             Ok(response) if response.status().is_success() => response,
-            Ok(response) => return self.handle_refusal(response).await,
-            Err(error) => return self.handle_disconnect(root_cause(&error)),
+            Ok(response) => return self.retry_or_fail_on_status(response).await,
+            Err(error) => return self.retry_or_fail_on_disconnect(root_cause(&error)),
         };
         if self.is_connected {
             note("reconnected");
@@ -105,39 +105,44 @@ impl ChannelFollower {
                 None => break "the server ended the stream".to_owned(),
                 Some(Err(error)) => break root_cause(&error),
                 Some(Ok(bytes)) => {
-                    parser.push(&bytes).map_err(|e| FollowError::Unreachable(e.to_string()))?
+                    parser.push(&bytes).map_err(|e| FollowEndReason::Unreachable(e.to_string()))?
                 }
             };
             for next in events {
                 self.last_event_id = next.id;
                 if !event(&next.data) {
-                    return Err(FollowError::OutputClosed);
+                    return Err(FollowEndReason::OutputClosed);
                 }
             }
         };
-        Ok(ReconnectPause { duration: parser.retry_delay().unwrap_or(RETRY_DEFAULT), reason: why })
+        Ok(ReconnectPause {
+            duration: parser.requested_retry_delay().unwrap_or(RETRY_DEFAULT),
+            reason: why,
+        })
     }
 
-    async fn handle_refusal(
+    async fn retry_or_fail_on_status(
         &self,
         response: reqwest::Response,
-    ) -> Result<ReconnectPause, FollowError> {
+    ) -> Result<ReconnectPause, FollowEndReason> {
         let status = response.status();
         let reason = format!("{}: {}", status, read_problem_detail(response).await);
         match status {
-            StatusCode::BAD_REQUEST | StatusCode::URI_TOO_LONG => Err(FollowError::Refused(reason)),
-            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
-                self.handle_disconnect(reason)
+            StatusCode::BAD_REQUEST | StatusCode::URI_TOO_LONG => {
+                Err(FollowEndReason::Refused(reason))
             }
-            _ => Err(FollowError::Unreachable(reason)),
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+                self.retry_or_fail_on_disconnect(reason)
+            }
+            _ => Err(FollowEndReason::Unreachable(reason)),
         }
     }
 
-    fn handle_disconnect(&self, why: String) -> Result<ReconnectPause, FollowError> {
+    fn retry_or_fail_on_disconnect(&self, why: String) -> Result<ReconnectPause, FollowEndReason> {
         if self.is_connected {
             Ok(ReconnectPause { duration: RETRY_DEFAULT, reason: why })
         } else {
-            Err(FollowError::Unreachable(why))
+            Err(FollowEndReason::Unreachable(why))
         }
     }
 }

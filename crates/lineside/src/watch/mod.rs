@@ -5,4 +5,4 @@ mod follow;
 mod event_format;
 
 pub(crate) use event_format::{EventFormatter, EventStyle};
-pub(crate) use follow::{FollowError, follow_channels};
+pub(crate) use follow::{FollowEndReason, follow_channels_until_error};

@@ -93,7 +93,7 @@ fn count_rows(zip: &Path) -> BTreeMap<String, u64> {
 
 /// Waits until a schedule is loaded or rejected.
 async fn wait_until_read(server: &RunningServer, id: &str, deadline: Instant) -> Arc<Feed> {
-    let feed = server.app().ingest().find_feed(id).unwrap();
+    let feed = server.shared_app().ingest().find_feed(id).unwrap();
     while feed.status().last_attempt.is_none() || feed.status().fetches == 0 {
         assert!(Instant::now() < deadline, "{} was not read in time", feed.config().url);
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -208,7 +208,7 @@ async fn replay(data: &Path, series: &Series) {
     // A client with the state receives all later changes.
     received_by_channel.apply(&stream.next_within(PLAY_TIME_MAX).await.expect("a state"));
     let recorded = feeds(SourceLocation::Replay { dir, speed: SPEED });
-    server.app().ingest().apply_change(recorded).await.unwrap();
+    server.shared_app().ingest().apply_feed_configs(recorded).await.unwrap();
     let seen = follow((stream, received_by_channel), channel, series).await;
     let expect = get_json(&format!("{url}/api/v1/state?channel={channel}")).await;
     assert!(expect["changes"].is_array());

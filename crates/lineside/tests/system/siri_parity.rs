@@ -45,13 +45,13 @@ impl Twins {
         let twins = Self { running, clock, url };
         // In small steps, so that no request times out on this clock.
         wait_until("both networks are known", async || {
-            twins.clock.advance(Duration::from_millis(50));
+            twins.clock.advance_time(Duration::from_millis(50));
             twins.all_feeds(|feed| feed["state"] == "ok" && feed["data_time"].is_string()).await
         })
         .await;
         for schedule in ["city", "twin"] {
             wait_until("the schedule is there", async || {
-                twins.clock.advance(Duration::from_millis(50));
+                twins.clock.advance_time(Duration::from_millis(50));
                 twins.feed(schedule).await["state"] == "ok"
             })
             .await;
@@ -90,7 +90,7 @@ impl Twins {
             self.all_feeds(|feed| instant(&feed["next_poll"]) > now.0).await
         })
         .await;
-        self.clock.advance(target_time.duration_since(self.clock.wall_time()));
+        self.clock.advance_time(target_time.duration_since(self.clock.wall_time()));
         wait_until("all feeds are of that instant", async || {
             self.all_feeds(|feed| instant(&feed["data_time"]) == target_time.0).await
         })

@@ -37,7 +37,7 @@ impl Clock for RealClock {
     }
 
     fn sleep_until(&self, deadline: Duration) -> Sleep {
-        real_sleep(self.start.checked_add(deadline))
+        tokio_sleep_until(self.start.checked_add(deadline))
     }
 }
 
@@ -83,7 +83,7 @@ impl Clock for ScaledClock {
 
     fn sleep_until(&self, deadline: Duration) -> Sleep {
         let real = Duration::try_from_secs_f64(deadline.as_secs_f64() / self.speed);
-        real_sleep(real.ok().and_then(|after| self.start.checked_add(after)))
+        tokio_sleep_until(real.ok().and_then(|after| self.start.checked_add(after)))
     }
 }
 
@@ -94,7 +94,7 @@ fn instant_now() -> Instant {
 
 /// Sleeps until `deadline`; forever if it is `None`, because the machine cannot express the deadline.
 #[expect(clippy::disallowed_methods, reason = "this type is the source of real time")]
-fn real_sleep(deadline: Option<Instant>) -> Sleep {
+fn tokio_sleep_until(deadline: Option<Instant>) -> Sleep {
     match deadline {
         Some(deadline) => Box::pin(tokio::time::sleep_until(deadline.into())),
         None => Box::pin(std::future::pending()),

@@ -47,7 +47,7 @@ impl SimulatedClock {
     }
 
     /// Moves both times forward and wakes all sleeps whose deadline has come, in the order of their deadlines.
-    pub fn advance(&self, by: Duration) {
+    pub fn advance_time(&self, by: Duration) {
         let due = {
             let mut inner = self.inner.lock();
             inner.now = inner.now.saturating_add(by);
@@ -60,12 +60,12 @@ impl SimulatedClock {
     }
 
     /// Sets the wall clock, as an administrator or a time server would; monotonic time does not change.
-    pub fn set_wall(&self, wall: UnixMillis) {
+    pub fn set_wall_time(&self, wall: UnixMillis) {
         self.inner.lock().wall = wall;
     }
 
     /// Returns the earliest deadline of a polled sleep, in monotonic time.
-    pub fn next_deadline(&self) -> Option<Duration> {
+    pub fn next_sleep_deadline(&self) -> Option<Duration> {
         self.inner.lock().sleepers.keys().next().map(|(deadline, _)| *deadline)
     }
 }
@@ -146,10 +146,10 @@ mod tests {
         let count = Arc::new(Count::default());
         let mut sleep = clock.sleep(Duration::from_secs(2));
         assert!(!poll(&mut sleep, &count));
-        assert_eq!(clock.next_deadline(), Some(Duration::from_secs(2)));
-        clock.advance(Duration::from_millis(1_999));
+        assert_eq!(clock.next_sleep_deadline(), Some(Duration::from_secs(2)));
+        clock.advance_time(Duration::from_millis(1_999));
         assert_eq!(count.0.load(Ordering::Relaxed), 0);
-        clock.advance(Duration::from_millis(1));
+        clock.advance_time(Duration::from_millis(1));
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
         assert!(poll(&mut sleep, &count));
     }
@@ -160,15 +160,15 @@ mod tests {
         let mut sleep = clock.sleep(Duration::from_secs(2));
         assert!(!poll(&mut sleep, &Arc::default()));
         drop(sleep);
-        assert_eq!(clock.next_deadline(), None);
+        assert_eq!(clock.next_sleep_deadline(), None);
     }
 
     #[test]
     fn wall_time_may_step_back_while_monotonic_time_advances() {
         let clock = SimulatedClock::new(UnixMillis(10_000));
-        clock.advance(Duration::from_secs(1));
-        clock.set_wall(UnixMillis(3_000));
-        clock.advance(Duration::from_secs(1));
+        clock.advance_time(Duration::from_secs(1));
+        clock.set_wall_time(UnixMillis(3_000));
+        clock.advance_time(Duration::from_secs(1));
         assert_eq!(clock.wall_time(), UnixMillis(4_000));
         assert_eq!(clock.monotonic(), Duration::from_secs(2));
     }

@@ -16,7 +16,7 @@ use crate::primitive::atomic::AtomicU64;
 use crate::primitive::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// One thread's cells of one area. No two slices share a pair of cache lines (processors fetch pairs).
-pub(crate) type Cells = &'static [AtomicU64];
+pub(crate) type ThreadAreaCells = &'static [AtomicU64];
 
 /// The cells in a pair of cache lines.
 const LINE: usize = LINE_BYTES / size_of::<u64>();
@@ -38,7 +38,7 @@ pub(crate) struct CellAddress {
 
 /// The shape of an area: a closed area is reused for a histogram of the same shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct AreaKind {
+pub(crate) struct CellAreaShape {
     /// The number of cells per thread.
     pub(crate) cells: usize,
     /// The first `greatest` cells keep the greatest value; the others are summed.
@@ -47,10 +47,10 @@ pub(crate) struct AreaKind {
 
 /// All areas. A process has one registry; each model has its own.
 #[derive(Debug)]
-pub(crate) struct CellRegistry {
+pub(crate) struct CounterCellRegistry {
     state: Mutex<RegistryState>,
     #[cfg(any(loom, shuttle))]
-    fault: Option<CounterFault>,
+    fault: Option<InjectedCounterFault>,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ struct RegistryState {
     /// The areas of dropped histograms.
     closed: Vec<usize>,
     /// Cells without an owner, all zero, by slice length.
-    spare: BTreeMap<usize, Vec<Cells>>,
+    spare: BTreeMap<usize, Vec<ThreadAreaCells>>,
     /// Returned counter slots for reuse; `slots_used` is the first slot that was never used.
     slots: Vec<usize>,
     slots_used: usize,
@@ -67,16 +67,16 @@ struct RegistryState {
 
 #[derive(Debug)]
 struct CellArea {
-    kind: AreaKind,
+    kind: CellAreaShape,
     /// The values of threads that have ended; empty until the area is first used.
     base: Box<[u64]>,
     /// The slices of living threads.
-    live: Vec<Cells>,
+    live: Vec<ThreadAreaCells>,
 }
 
 /// A fault that a model injects on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CounterFault {
+pub(crate) enum InjectedCounterFault {
     /// An ending thread's values are added to the base and also stay in its cells.
     FoldTwice,
     /// An ending thread's cells leave the list first and are folded under a second lock.
@@ -91,10 +91,10 @@ pub(crate) enum CounterFault {
     LocalKeepsNothing,
 }
 
-impl CellRegistry {
+impl CounterCellRegistry {
     pub(crate) fn new() -> Self {
         let areas = (0..COUNTER_AREAS)
-            .map(|n| CellArea::new(AreaKind { cells: CELLS_FIRST << n, greatest: 0 }));
+            .map(|n| CellArea::new(CellAreaShape { cells: CELLS_FIRST << n, greatest: 0 }));
         let state = RegistryState { areas: areas.collect(), ..RegistryState::default() };
         Self {
             state: Mutex::new(state),
@@ -104,17 +104,17 @@ impl CellRegistry {
     }
 
     #[cfg(all(test, any(loom, shuttle)))]
-    pub(crate) fn with_fault(fault: Option<CounterFault>) -> Self {
+    pub(crate) fn with_fault(fault: Option<InjectedCounterFault>) -> Self {
         Self { fault, ..Self::new() }
     }
 
     #[cfg(any(loom, shuttle))]
-    pub(crate) fn injects_fault(&self, fault: CounterFault) -> bool {
+    pub(crate) fn injects_fault(&self, fault: InjectedCounterFault) -> bool {
         self.fault == Some(fault)
     }
 
     #[cfg(not(any(loom, shuttle)))]
-    pub(crate) const fn injects_fault(&self, _: CounterFault) -> bool {
+    pub(crate) const fn injects_fault(&self, _: InjectedCounterFault) -> bool {
         false
     }
 
@@ -122,49 +122,49 @@ impl CellRegistry {
     ///
     /// # Panics
     /// Panics if [`COUNTERS_MAX`] counters are open.
-    pub(crate) fn open_counter(&self) -> CellAddress {
+    pub(crate) fn reserve_counter_cell(&self) -> CellAddress {
         let mut state = self.state.lock();
         let slot = state.slots.pop().unwrap_or_else(|| {
             state.slots_used += 1;
             state.slots_used - 1
         });
-        let address = address_of_slot(slot);
+        let address = cell_address_of_slot(slot);
         assert!(slot < COUNTERS_MAX, "at most {COUNTERS_MAX} counters can be open");
-        state.areas[address.area as usize].ensure_base();
+        state.areas[address.area as usize].allocate_base_if_empty();
         address
     }
 
     /// Takes a counter's cell back. No handle to the counter may exist any more.
-    pub(crate) fn close_counter(&self, address: CellAddress) {
+    pub(crate) fn release_counter_cell(&self, address: CellAddress) {
         let mut state = self.state.lock();
-        if !self.injects_fault(CounterFault::CloseWithoutClearing) {
+        if !self.injects_fault(InjectedCounterFault::CloseWithoutClearing) {
             state.areas[address.area as usize].clear_cell(address.cell as usize);
         }
-        state.slots.push(slot_of_address(address));
+        state.slots.push(slot_of_cell_address(address));
     }
 
     /// Opens an area that is zero in every thread, for one histogram.
-    pub(crate) fn open_area(&self, kind: AreaKind) -> usize {
+    pub(crate) fn reserve_histogram_area(&self, kind: CellAreaShape) -> usize {
         let mut state = self.state.lock();
         let reused = state.closed.iter().position(|&area| state.areas[area].kind == kind);
         if let Some(n) = reused {
             return state.closed.swap_remove(n);
         }
         let mut area = CellArea::new(kind);
-        area.ensure_base();
+        area.allocate_base_if_empty();
         state.areas.push(area);
         state.areas.len() - 1
     }
 
     /// Takes an area back. No handle to its histogram may exist any more.
-    pub(crate) fn close_area(&self, area: usize) {
+    pub(crate) fn release_histogram_area(&self, area: usize) {
         let mut state = self.state.lock();
         state.areas[area].clear_all_cells();
         state.closed.push(area);
     }
 
     /// Returns the sum of one cell over all threads, including those that have ended; wraps.
-    pub(crate) fn sum_cell(&self, address: CellAddress) -> u64 {
+    pub(crate) fn sum_cell_over_threads(&self, address: CellAddress) -> u64 {
         let state = self.state.lock();
         let (area, cell) = (&state.areas[address.area as usize], address.cell as usize);
         let cells = area.live.iter().map(|cells| cells[cell].load(Relaxed));
@@ -172,25 +172,25 @@ impl CellRegistry {
     }
 
     /// Returns all cells of an area, folded over all threads.
-    pub(crate) fn fold_area(&self, area: usize) -> Box<[u64]> {
+    pub(crate) fn fold_area_over_threads(&self, area: usize) -> Box<[u64]> {
         let state = self.state.lock();
         let area = &state.areas[area];
         let mut folded = area.base.clone();
         for cells in &area.live {
-            if self.injects_fault(CounterFault::ReadForwards) {
+            if self.injects_fault(InjectedCounterFault::ReadForwards) {
                 cells
                     .iter()
                     .enumerate()
                     .for_each(|(n, cell)| area.kind.fold_cell(&mut folded, n, cell));
             } else {
-                area.kind.fold_cells(&mut folded, cells);
+                area.kind.fold_thread_cells(&mut folded, cells);
             }
         }
         folded
     }
 
     /// Returns zeroed cells of an area to a thread that has none there yet.
-    fn take_cells(&self, area: usize) -> Cells {
+    fn register_thread_cells(&self, area: usize) -> ThreadAreaCells {
         let mut state = self.state.lock();
         let n = state.areas[area].kind.cells;
         let spare = state.spare.get_mut(&n).and_then(Vec::pop);
@@ -200,43 +200,43 @@ impl CellRegistry {
     }
 
     /// Moves the values of an ending thread's cells into the base, once, and frees the cells for another thread.
-    fn retire_cells(&self, area: usize, cells: Cells) {
+    fn fold_and_free_thread_cells(&self, area: usize, cells: ThreadAreaCells) {
         let mut state = self.state.lock();
-        if self.injects_fault(CounterFault::LeaveThenFold) {
-            state.areas[area].remove_cells(cells);
+        if self.injects_fault(InjectedCounterFault::LeaveThenFold) {
+            state.areas[area].unregister_cells(cells);
             drop(state);
             state = self.state.lock();
         }
-        if self.injects_fault(CounterFault::SpareThenFold) {
-            state.areas[area].remove_cells(cells);
+        if self.injects_fault(InjectedCounterFault::SpareThenFold) {
+            state.areas[area].unregister_cells(cells);
             state.spare.entry(cells.len()).or_default().push(cells);
             drop(state);
             state = self.state.lock();
         }
         let of = &mut state.areas[area];
-        of.kind.fold_cells(&mut of.base, cells);
-        if !self.injects_fault(CounterFault::FoldTwice) {
-            of.remove_cells(cells);
+        of.kind.fold_thread_cells(&mut of.base, cells);
+        if !self.injects_fault(InjectedCounterFault::FoldTwice) {
+            of.unregister_cells(cells);
             zero_cells(cells);
         }
-        if !self.injects_fault(CounterFault::SpareThenFold) {
+        if !self.injects_fault(InjectedCounterFault::SpareThenFold) {
             state.spare.entry(cells.len()).or_default().push(cells);
         }
     }
 }
 
 impl CellArea {
-    fn new(kind: AreaKind) -> Self {
+    fn new(kind: CellAreaShape) -> Self {
         Self { kind, base: Box::default(), live: Vec::new() }
     }
 
-    fn ensure_base(&mut self) {
+    fn allocate_base_if_empty(&mut self) {
         if self.base.is_empty() {
             self.base = vec![0; self.kind.cells].into_boxed_slice();
         }
     }
 
-    fn remove_cells(&mut self, cells: Cells) {
+    fn unregister_cells(&mut self, cells: ThreadAreaCells) {
         self.live.retain(|live| !std::ptr::eq(*live, cells));
     }
 
@@ -255,10 +255,10 @@ impl CellArea {
     }
 }
 
-impl AreaKind {
-    /// Folds the last cells first: a value written before an [`add_to_last_cell`] that is seen here is then seen as
-    /// well.
-    fn fold_cells(self, into: &mut [u64], cells: Cells) {
+impl CellAreaShape {
+    /// Folds the last cells first: a value written before an [`add_to_cell_written_last`] that is seen here is then
+    /// seen as well.
+    fn fold_thread_cells(self, into: &mut [u64], cells: ThreadAreaCells) {
         for (n, cell) in cells.iter().enumerate().rev() {
             self.fold_cell(into, n, cell);
         }
@@ -279,19 +279,19 @@ pub(crate) fn add_to_cell(cell: &AtomicU64, n: u64) {
 /// Like [`add_to_cell`], for the last of several cells that are written together: a reader that sees this addition
 /// sees the other cells' values too.
 #[inline]
-pub(crate) fn add_to_last_cell(cell: &AtomicU64, n: u64) {
+pub(crate) fn add_to_cell_written_last(cell: &AtomicU64, n: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(n), Release);
 }
 
 /// Raises a cell that only the calling thread writes to at least `value`.
 #[inline]
-pub(crate) fn raise_cell(cell: &AtomicU64, value: u64) {
+pub(crate) fn raise_cell_to_at_least(cell: &AtomicU64, value: u64) {
     if cell.load(Relaxed) < value {
         cell.store(value, Relaxed);
     }
 }
 
-fn zero_cells(cells: Cells) {
+fn zero_cells(cells: ThreadAreaCells) {
     for cell in cells {
         cell.store(0, Relaxed);
     }
@@ -299,7 +299,7 @@ fn zero_cells(cells: Cells) {
 
 /// Aligns the cells to a pair of cache lines by hand and pads them to whole pairs, so that heap neighbors are on other
 /// lines.
-fn allocate_cells(n: usize) -> Cells {
+fn allocate_cells(n: usize) -> ThreadAreaCells {
     let padding = if cfg!(any(loom, shuttle)) { 0 } else { n.next_multiple_of(LINE) - n + LINE };
     let cells = (0..n + padding).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
     let off = cells.as_ptr().addr() % LINE_BYTES / size_of::<AtomicU64>();
@@ -308,37 +308,37 @@ fn allocate_cells(n: usize) -> Cells {
 }
 
 /// Returns the address of a slot. Slots fill the areas in turn: area `n` begins at `CELLS_FIRST * (2^n - 1)`.
-fn address_of_slot(slot: usize) -> CellAddress {
+fn cell_address_of_slot(slot: usize) -> CellAddress {
     let area = (slot / CELLS_FIRST + 1).ilog2();
     let cell = slot - CELLS_FIRST * ((1 << area) - 1);
     CellAddress { area, cell: cell as u32 }
 }
 
-fn slot_of_address(address: CellAddress) -> usize {
+fn slot_of_cell_address(address: CellAddress) -> usize {
     CELLS_FIRST * ((1 << address.area) - 1) + address.cell as usize
 }
 
 /// One thread's cells in all areas that it has touched; they are folded when the last holder is dropped.
 #[derive(Debug)]
 pub(crate) struct ThreadCells {
-    registry: &'static CellRegistry,
+    registry: &'static CounterCellRegistry,
     /// The cells by area; empty for an area that this thread has not touched.
-    cells: RefCell<Vec<Cells>>,
+    cells: RefCell<Vec<ThreadAreaCells>>,
 }
 
 impl ThreadCells {
-    pub(crate) fn for_registry(registry: &'static CellRegistry) -> Self {
+    pub(crate) fn new_in_registry(registry: &'static CounterCellRegistry) -> Self {
         Self { registry, cells: RefCell::default() }
     }
 
     /// Returns this thread's cells of `area`; takes cells from the registry on first use.
-    pub(crate) fn cells_in_area(&self, area: usize) -> Cells {
+    pub(crate) fn get_or_register_area_cells(&self, area: usize) -> ThreadAreaCells {
         let mut cells = self.cells.borrow_mut();
         if cells.len() <= area {
             cells.resize(area + 1, &[]);
         }
         if cells[area].is_empty() {
-            cells[area] = self.registry.take_cells(area);
+            cells[area] = self.registry.register_thread_cells(area);
         }
         cells[area]
     }
@@ -348,7 +348,7 @@ impl Drop for ThreadCells {
     fn drop(&mut self) {
         for (area, &cells) in self.cells.get_mut().iter().enumerate() {
             if !cells.is_empty() {
-                self.registry.retire_cells(area, cells);
+                self.registry.fold_and_free_thread_cells(area, cells);
             }
         }
     }
@@ -362,51 +362,52 @@ mod tests {
 
     #[test]
     fn every_slot_has_a_unique_address() {
-        assert_eq!(address_of_slot(0), CellAddress { area: 0, cell: 0 });
-        assert_eq!(address_of_slot(31), CellAddress { area: 0, cell: 31 });
-        assert_eq!(address_of_slot(32), CellAddress { area: 1, cell: 0 });
+        assert_eq!(cell_address_of_slot(0), CellAddress { area: 0, cell: 0 });
+        assert_eq!(cell_address_of_slot(31), CellAddress { area: 0, cell: 31 });
+        assert_eq!(cell_address_of_slot(32), CellAddress { area: 1, cell: 0 });
         for slot in (0..5_000).chain([COUNTERS_MAX - 1]) {
-            let address = address_of_slot(slot);
-            assert_eq!(slot_of_address(address), slot);
+            let address = cell_address_of_slot(slot);
+            assert_eq!(slot_of_cell_address(address), slot);
             assert!(
                 (address.area as usize) < COUNTER_AREAS
                     && (address.cell as usize) < CELLS_FIRST << address.area
             );
         }
-        assert_eq!(address_of_slot(COUNTERS_MAX).area as usize, COUNTER_AREAS);
+        assert_eq!(cell_address_of_slot(COUNTERS_MAX).area as usize, COUNTER_AREAS);
     }
 
     #[test]
     fn cells_of_an_ended_thread_are_reused() {
-        static REGISTRY: LazyLock<CellRegistry> = LazyLock::new(CellRegistry::new);
-        let registry: &'static CellRegistry = &REGISTRY;
-        let address = registry.open_counter();
-        let first = ThreadCells::for_registry(registry);
-        let cells = first.cells_in_area(0);
+        static REGISTRY: LazyLock<CounterCellRegistry> = LazyLock::new(CounterCellRegistry::new);
+        let registry: &'static CounterCellRegistry = &REGISTRY;
+        let address = registry.reserve_counter_cell();
+        let first = ThreadCells::new_in_registry(registry);
+        let cells = first.get_or_register_area_cells(0);
         add_to_cell(&cells[address.cell as usize], 5);
         drop(first);
-        let second = ThreadCells::for_registry(registry);
-        assert!(std::ptr::eq(cells, second.cells_in_area(0)));
+        let second = ThreadCells::new_in_registry(registry);
+        assert!(std::ptr::eq(cells, second.get_or_register_area_cells(0)));
         add_to_cell(&cells[address.cell as usize], 2);
-        assert_eq!(registry.sum_cell(address), 7);
+        assert_eq!(registry.sum_cell_over_threads(address), 7);
     }
 
     #[test]
     fn a_closed_area_is_reused_from_zero() {
-        static REGISTRY: LazyLock<CellRegistry> = LazyLock::new(CellRegistry::new);
-        let registry: &'static CellRegistry = &REGISTRY;
-        let kind = AreaKind { cells: 2, greatest: 1 };
-        let area = registry.open_area(kind);
-        let (one, two) = (ThreadCells::for_registry(registry), ThreadCells::for_registry(registry));
+        static REGISTRY: LazyLock<CounterCellRegistry> = LazyLock::new(CounterCellRegistry::new);
+        let registry: &'static CounterCellRegistry = &REGISTRY;
+        let kind = CellAreaShape { cells: 2, greatest: 1 };
+        let area = registry.reserve_histogram_area(kind);
+        let (one, two) =
+            (ThreadCells::new_in_registry(registry), ThreadCells::new_in_registry(registry));
         for (member, value) in [(&one, 3), (&two, 4)] {
-            raise_cell(&member.cells_in_area(area)[0], value);
-            add_to_cell(&member.cells_in_area(area)[1], value);
+            raise_cell_to_at_least(&member.get_or_register_area_cells(area)[0], value);
+            add_to_cell(&member.get_or_register_area_cells(area)[1], value);
         }
         drop(one);
-        assert_eq!(*registry.fold_area(area), [4, 7]);
-        registry.close_area(area);
-        assert_ne!(registry.open_area(AreaKind { cells: 3, ..kind }), area);
-        assert_eq!(registry.open_area(kind), area);
-        assert_eq!(*registry.fold_area(area), [0, 0]);
+        assert_eq!(*registry.fold_area_over_threads(area), [4, 7]);
+        registry.release_histogram_area(area);
+        assert_ne!(registry.reserve_histogram_area(CellAreaShape { cells: 3, ..kind }), area);
+        assert_eq!(registry.reserve_histogram_area(kind), area);
+        assert_eq!(*registry.fold_area_over_threads(area), [0, 0]);
     }
 }

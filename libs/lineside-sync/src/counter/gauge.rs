@@ -42,9 +42,9 @@ impl Gauge {
         self.0.add(n.wrapping_neg());
     }
 
-    /// Returns the calling thread's cell for faster changes; see [`Counter::local_handle`].
-    pub fn local_handle(&self) -> LocalGauge {
-        LocalGauge(self.0.local_handle())
+    /// Returns the calling thread's cell for faster changes; see [`Counter::handle_for_this_thread`].
+    pub fn handle_for_this_thread(&self) -> LocalGauge {
+        LocalGauge(self.0.handle_for_this_thread())
     }
 
     /// Returns the level over all threads, including those that have ended. Takes a lock; linear in the threads.

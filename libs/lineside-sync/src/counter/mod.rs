@@ -42,7 +42,7 @@ mod model;
 use std::fmt::{self, Debug, Formatter};
 use std::rc::Rc;
 
-use self::cells::{CellAddress, CellRegistry, CounterFault, ThreadCells};
+use self::cells::{CellAddress, CounterCellRegistry, InjectedCounterFault, ThreadCells};
 use crate::primitive::Arc;
 use crate::primitive::atomic::AtomicU64;
 
@@ -55,18 +55,18 @@ pub use self::gauge::{Gauge, LocalGauge};
 #[derive(Clone)]
 pub struct Counter {
     address: CellAddress,
-    slot: Arc<CounterSlot>,
+    slot: Arc<CounterCellOwner>,
 }
 
 /// The owner of a counter's cell; returns the cell to the registry when the last handle is dropped.
-struct CounterSlot {
-    registry: &'static CellRegistry,
+struct CounterCellOwner {
+    registry: &'static CounterCellRegistry,
     address: CellAddress,
 }
 
-impl Drop for CounterSlot {
+impl Drop for CounterCellOwner {
     fn drop(&mut self) {
-        self.registry.close_counter(self.address);
+        self.registry.release_counter_cell(self.address);
     }
 }
 
@@ -76,12 +76,12 @@ impl Counter {
     /// # Panics
     /// Panics if more than 33 million counters are open.
     pub fn new() -> Self {
-        Self::in_registry(thread::process_registry())
+        Self::new_in_registry(thread::process_cell_registry())
     }
 
-    fn in_registry(registry: &'static CellRegistry) -> Self {
-        let address = registry.open_counter();
-        Self { address, slot: Arc::new(CounterSlot { registry, address }) }
+    fn new_in_registry(registry: &'static CounterCellRegistry) -> Self {
+        let address = registry.reserve_counter_cell();
+        Self { address, slot: Arc::new(CounterCellOwner { registry, address }) }
     }
 
     /// Adds one.
@@ -94,7 +94,7 @@ impl Counter {
     #[inline]
     pub fn add(&self, n: u64) {
         let CellAddress { area, cell } = self.address;
-        thread::with_cells(area as usize, move |cells| {
+        thread::with_thread_cells(area as usize, move |cells| {
             cells::add_to_cell(cells.get(cell as usize)?, n);
             Some(())
         });
@@ -103,13 +103,13 @@ impl Counter {
     /// Returns a handle to the calling thread's cell, which adds without the look-up.
     ///
     /// The handle belongs to one thread (it is not `Send`) and keeps its cell until it is dropped.
-    pub fn local_handle(&self) -> LocalCounter {
-        LocalCounter::from_thread_cells(self, thread::thread_cells())
+    pub fn handle_for_this_thread(&self) -> LocalCounter {
+        LocalCounter::handle_from_thread_cells(self, thread::calling_thread_cells())
     }
 
     /// Returns the count over all threads, including those that have ended. Takes a lock; linear in the threads.
     pub fn get(&self) -> u64 {
-        self.slot.registry.sum_cell(self.address)
+        self.slot.registry.sum_cell_over_threads(self.address)
     }
 }
 
@@ -134,10 +134,11 @@ pub struct LocalCounter {
 }
 
 impl LocalCounter {
-    fn from_thread_cells(counter: &Counter, member: Rc<ThreadCells>) -> Self {
+    fn handle_from_thread_cells(counter: &Counter, member: Rc<ThreadCells>) -> Self {
         let CellAddress { area, cell } = counter.address;
-        let cell = &member.cells_in_area(area as usize)[cell as usize];
-        let retains_cells = !counter.slot.registry.injects_fault(CounterFault::LocalKeepsNothing);
+        let cell = &member.get_or_register_area_cells(area as usize)[cell as usize];
+        let retains_cells =
+            !counter.slot.registry.injects_fault(InjectedCounterFault::LocalKeepsNothing);
         Self { cell, counter: counter.clone(), _member: retains_cells.then_some(member) }
     }
 

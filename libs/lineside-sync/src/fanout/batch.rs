@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{SignalBatch, WakeHandle, fence_lookup};
+use super::{ListenerSignalBatch, WakeHandle, fence_before_topic_lookup};
 
 /// A topic that publishers change and listeners follow.
 pub trait FanoutTopic {
@@ -12,7 +12,7 @@ pub trait FanoutTopic {
 
     /// [Gathers](super::ListenerSet::gather_signals) the signals of the topic's listeners. Called once per batch,
     /// after the batch's changes are visible.
-    fn gather_signals(&self, signals: &mut SignalBatch<Self::Wake>);
+    fn collect_listener_signals(&self, signals: &mut ListenerSignalBatch<Self::Wake>);
 }
 
 /// A group of changes that is signaled together: one publication, or all changes of one poll to many topics.
@@ -20,21 +20,21 @@ pub trait FanoutTopic {
 /// *Order*: a change is visible before any listener is signaled. *Delivery*: each listener of a changed topic is
 /// signaled once, when the batch [signals](Self::signal_listeners) or is dropped, unless it has an earlier signal that
 /// it has not taken yet.
-pub struct TopicBatch<T: FanoutTopic> {
+pub struct TopicChangeBatch<T: FanoutTopic> {
     /// Bound: each topic once, if `change` reports first changes correctly.
     touched: Vec<Arc<T>>,
     #[cfg(all(test, any(loom, shuttle)))]
     pub(super) fault: super::model::FanoutFault,
 }
 
-impl<T: FanoutTopic> TopicBatch<T> {
+impl<T: FanoutTopic> TopicChangeBatch<T> {
     /// Opens a batch. Call it after the new state has been made visible, and before topics are looked up.
-    pub fn open() -> Self {
-        fence_lookup();
-        Self::open_unordered()
+    pub fn open_batch() -> Self {
+        fence_before_topic_lookup();
+        Self::open_batch_without_fence()
     }
 
-    pub(super) fn open_unordered() -> Self {
+    pub(super) fn open_batch_without_fence() -> Self {
         Self {
             touched: Vec::new(),
             #[cfg(all(test, any(loom, shuttle)))]
@@ -59,25 +59,25 @@ impl<T: FanoutTopic> TopicBatch<T> {
     }
 
     /// Returns the number of topics changed since the last signal.
-    pub fn touched_topics(&self) -> usize {
+    pub fn changed_topic_count(&self) -> usize {
         self.touched.len()
     }
 
     /// Signals all listeners of the topics changed so far.
     pub fn signal_listeners(&mut self) {
-        let mut signals = SignalBatch::new();
-        self.touched.drain(..).for_each(|topic| topic.gather_signals(&mut signals));
-        signals.wake_all();
+        let mut signals = ListenerSignalBatch::new();
+        self.touched.drain(..).for_each(|topic| topic.collect_listener_signals(&mut signals));
+        signals.wake_listeners_once();
     }
 }
 
-impl<T: FanoutTopic> Drop for TopicBatch<T> {
+impl<T: FanoutTopic> Drop for TopicChangeBatch<T> {
     fn drop(&mut self) {
         self.signal_listeners();
     }
 }
 
-impl<T: FanoutTopic> fmt::Debug for TopicBatch<T> {
+impl<T: FanoutTopic> fmt::Debug for TopicChangeBatch<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TopicBatch").field("touched", &self.touched.len()).finish_non_exhaustive()
     }

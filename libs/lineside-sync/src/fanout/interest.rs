@@ -10,18 +10,18 @@ use crate::primitive::atomic::{AtomicU32, Ordering, fence};
 ///
 /// Neither the swap of the state nor the insertion into the table needs an ordering of its own for this. Cost: one
 /// fence, about 5 ns.
-pub fn fence_lookup() {
+pub fn fence_before_topic_lookup() {
     fence(Ordering::SeqCst);
 }
 
 /// The number of topics of each kind, so that publishers can skip the kinds without topics.
-pub struct TopicInterest<const KINDS: usize> {
+pub struct TopicCountByKind<const KINDS: usize> {
     topics: [AtomicU32; KINDS],
     #[cfg(all(test, any(loom, shuttle)))]
     pub(super) fault: super::model::FanoutFault,
 }
 
-impl<const KINDS: usize> TopicInterest<KINDS> {
+impl<const KINDS: usize> TopicCountByKind<KINDS> {
     /// Creates a count without topics.
     pub fn new() -> Self {
         Self {
@@ -35,18 +35,18 @@ impl<const KINDS: usize> TopicInterest<KINDS> {
     ///
     /// # Panics
     /// Panics if there is no such kind, as the other methods do.
-    pub fn has_topics(&self, kind: usize) -> bool {
-        self.topic_count(kind) != 0
+    pub fn has_topics_of_kind(&self, kind: usize) -> bool {
+        self.topic_count_of_kind(kind) != 0
     }
 
     /// Returns the number of topics of this kind.
-    pub fn topic_count(&self, kind: usize) -> u32 {
+    pub fn topic_count_of_kind(&self, kind: usize) -> u32 {
         self.topics[kind].load(Ordering::Acquire)
     }
 
     /// Enters a topic of this kind in the table of topics by calling `insert`. Only one thread at a time may do so for
     /// a topic: hold the lock that keeps others from creating the same topic.
-    pub fn enter_topic<R>(&self, kind: usize, insert: impl FnOnce() -> R) -> R {
+    pub fn count_and_insert_topic<R>(&self, kind: usize, insert: impl FnOnce() -> R) -> R {
         #[cfg(all(test, any(loom, shuttle)))]
         if self.fault == super::model::FanoutFault::InterestAfterTable {
             let result = insert();
@@ -61,20 +61,20 @@ impl<const KINDS: usize> TopicInterest<KINDS> {
 
     /// Removes a topic of this kind from the table by calling `remove`, under the same lock as
     /// [`enter_topic`](Self::enter_topic).
-    pub fn remove_topic<R>(&self, kind: usize, remove: impl FnOnce() -> R) -> R {
+    pub fn remove_and_uncount_topic<R>(&self, kind: usize, remove: impl FnOnce() -> R) -> R {
         let result = remove();
         self.topics[kind].fetch_sub(1, Ordering::AcqRel);
         result
     }
 }
 
-impl<const KINDS: usize> Default for TopicInterest<KINDS> {
+impl<const KINDS: usize> Default for TopicCountByKind<KINDS> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<const KINDS: usize> fmt::Debug for TopicInterest<KINDS> {
+impl<const KINDS: usize> fmt::Debug for TopicCountByKind<KINDS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TopicInterest").field("kinds", &KINDS).finish_non_exhaustive()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Signal, WakeHandle};
+use super::{ListenerSignal, WakeHandle};
 
 /// One listener from a topic's point of view.
 pub trait TopicListener {
@@ -15,7 +15,7 @@ pub trait TopicListener {
     fn listener_number(&self) -> u64;
 
     /// Records that the topic has news. Returns the signal to wake, or `None` if the listener is informed already.
-    fn note_news(&self) -> Option<&Arc<Signal<Self::Wake>>>;
+    fn mark_news_pending(&self) -> Option<&Arc<ListenerSignal<Self::Wake>>>;
 }
 
 /// A topic's listeners, each once, in the order of their numbers, so that they are always signaled in the same order.
@@ -58,8 +58,10 @@ impl<L: TopicListener> ListenerSet<L> {
     }
 
     /// Records news with each listener; adds the signals of those to wake to `signals`.
-    pub fn gather_signals(&self, signals: &mut SignalBatch<L::Wake>) {
-        signals.0.extend(self.by_number.values().filter_map(TopicListener::note_news).cloned());
+    pub fn collect_listener_signals(&self, signals: &mut ListenerSignalBatch<L::Wake>) {
+        signals
+            .0
+            .extend(self.by_number.values().filter_map(TopicListener::mark_news_pending).cloned());
     }
 }
 
@@ -76,16 +78,16 @@ impl<L> fmt::Debug for ListenerSet<L> {
 }
 
 /// The signals to wake once all locks are released. Bound: the listeners of the topics that a batch has changed.
-pub struct SignalBatch<W: ?Sized>(Vec<Arc<Signal<W>>>);
+pub struct ListenerSignalBatch<W: ?Sized>(Vec<Arc<ListenerSignal<W>>>);
 
-impl<W: WakeHandle + ?Sized> SignalBatch<W> {
+impl<W: WakeHandle + ?Sized> ListenerSignalBatch<W> {
     /// Creates an empty batch.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
     /// Wakes each listener once, in the order of their numbers.
-    pub fn wake_all(self) {
+    pub fn wake_listeners_once(self) {
         let Self(mut signals) = self;
         // A listener that took its note in the meantime may be in the list twice.
         signals.sort_unstable_by_key(|signal| signal.listener_number());
@@ -94,13 +96,13 @@ impl<W: WakeHandle + ?Sized> SignalBatch<W> {
     }
 }
 
-impl<W: WakeHandle + ?Sized> Default for SignalBatch<W> {
+impl<W: WakeHandle + ?Sized> Default for ListenerSignalBatch<W> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<W: ?Sized> fmt::Debug for SignalBatch<W> {
+impl<W: ?Sized> fmt::Debug for ListenerSignalBatch<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("SignalBatch").field(&self.0.len()).finish()
     }

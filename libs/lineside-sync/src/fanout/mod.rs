@@ -26,9 +26,8 @@
 //!   partition an append to its list; one wake-up per listener.
 //!
 //! ```
-//! use std::sync::Arc;
-//! use lineside_sync::fanout::{TopicBatch, ListenerSet, ReadyTopics, PartitionTopic, SignalBatch, FanoutTopic, WakeHandle};
-//! use lineside_sync::ring::{RingBounds, RingCursor, HasRing, Ring, SharedRing};
+//! use std::sync::Arc; use lineside_sync::fanout::{TopicBatch, ListenerSet, ReadyTopics, PartitionTopic, SignalBatch,
+//! FanoutTopic, WakeHandle}; use lineside_sync::ring::{RingBounds, RingCursor, HasRing, Ring, SharedRing};
 //!
 //! /// Wakes the one thread that has the rows.
 //! struct Thread(std::thread::Thread);
@@ -97,9 +96,9 @@ mod signal;
 #[cfg(all(test, any(loom, shuttle)))]
 mod model;
 
-pub use self::batch::{FanoutTopic, TopicBatch};
-pub use self::interest::{TopicInterest, fence_lookup};
-pub use self::listeners::{ListenerSet, SignalBatch, TopicListener};
-pub use self::reached::ReachedPosition;
-pub use self::ready::{PartitionTopic, ReadyTopics};
-pub use self::signal::{Signal, WakeHandle};
+pub use self::batch::{FanoutTopic, TopicChangeBatch};
+pub use self::interest::{TopicCountByKind, fence_before_topic_lookup};
+pub use self::listeners::{ListenerSet, ListenerSignalBatch, TopicListener};
+pub use self::reached::PublishedSequencePosition;
+pub use self::ready::{PartitionReadyTopics, PartitionTopicListener};
+pub use self::signal::{ListenerSignal, WakeHandle};

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use super::{
-    FanoutTopic, ListenerSet, PartitionTopic, ReachedPosition, ReadyTopics, Signal, SignalBatch,
-    TopicBatch, TopicInterest, TopicListener, WakeHandle,
+    FanoutTopic, ListenerSet, ListenerSignal, ListenerSignalBatch, PartitionReadyTopics,
+    PartitionTopicListener, PublishedSequencePosition, TopicChangeBatch, TopicCountByKind,
+    TopicListener, WakeHandle,
 };
 use crate::model::{explore, finds_a_fault};
 use crate::primitive::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::primitive::thread;
-use crate::ring::{HasRing, MissedEntries, Ring, RingBounds, RingCursor, RingItem, SharedRing};
+use crate::ring::{HasRing, MissedRingEntries, Ring, RingBounds, RingCursor, RingItem, SharedRing};
 
 /// A fault that the models must detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,12 +82,12 @@ impl<L: TopicListener<Wake = Bell>> Room<L> {
 
     /// Publishes in a separate batch.
     fn publish(self: &Arc<Self>, revision: u64, fault: FanoutFault) {
-        let mut batch = TopicBatch::open();
+        let mut batch = TopicChangeBatch::open_batch();
         batch.fault = fault;
         self.append(revision, &mut batch);
     }
 
-    fn append(self: &Arc<Self>, revision: u64, batch: &mut TopicBatch<Self>) {
+    fn append(self: &Arc<Self>, revision: u64, batch: &mut TopicChangeBatch<Self>) {
         batch.change_topic(self, |room| {
             (room.0.push(revision, Arc::new(Revision), RingBounds::NONE), ())
         });
@@ -94,11 +95,14 @@ impl<L: TopicListener<Wake = Bell>> Room<L> {
 
     /// Takes the entries after the cursor; returns true if there were any.
     fn take_entries(&self, cursor: &mut RingCursor) -> bool {
-        if !self.0.has_news(cursor) {
+        if !self.0.has_unseen_changes(cursor) {
             return false;
         }
         let mut taken = Vec::new();
-        assert_eq!(self.0.take_after(cursor, usize::MAX, &mut taken), MissedEntries::Nothing);
+        assert_eq!(
+            self.0.take_entries_after(cursor, usize::MAX, &mut taken),
+            MissedRingEntries::Nothing
+        );
         !taken.is_empty()
     }
 }
@@ -106,29 +110,30 @@ impl<L: TopicListener<Wake = Bell>> Room<L> {
 impl<L: TopicListener<Wake = Bell>> FanoutTopic for Room<L> {
     type Wake = Bell;
 
-    fn gather_signals(&self, signals: &mut SignalBatch<Bell>) {
-        self.0.lock().listeners.gather_signals(signals);
+    fn collect_listener_signals(&self, signals: &mut ListenerSignalBatch<Bell>) {
+        self.0.lock().listeners.collect_listener_signals(signals);
     }
 }
 
 // Publishing a topic while it is created.
 
-type Listened = Room<Arc<Signal<Bell>>>;
+type Listened = Room<Arc<ListenerSignal<Bell>>>;
 
 /// The two steps that order the state and the table.
 #[derive(Clone, Copy)]
 struct Steps {
-    open: fn() -> TopicBatch<Listened>,
+    open: fn() -> TopicChangeBatch<Listened>,
     order: fn(),
 }
 
-const STEPS: Steps = Steps { open: TopicBatch::open, order: super::fence_lookup };
+const STEPS: Steps =
+    Steps { open: TopicChangeBatch::open_batch, order: super::fence_before_topic_lookup };
 
 /// The state that publisher and listener share: a source's state, the table of topics, and the one topic.
 struct Node {
     /// Relaxed, like the state that a source swaps.
     state: AtomicU64,
-    interest: TopicInterest<1>,
+    interest: TopicCountByKind<1>,
     /// True if the topic can be found; as weak as a table without locks may be.
     table: AtomicBool,
     room: Arc<Listened>,
@@ -137,7 +142,7 @@ struct Node {
 
 impl Node {
     fn new(steps: Steps, fault: FanoutFault) -> Arc<Self> {
-        let mut interest = TopicInterest::new();
+        let mut interest = TopicCountByKind::new();
         interest.fault = fault;
         let (state, table) = (AtomicU64::new(0), AtomicBool::new(false));
         Arc::new(Self { state, interest, table, room: Room::new(), steps })
@@ -146,13 +151,13 @@ impl Node {
     fn publish(&self, revision: u64) {
         self.state.store(revision, Ordering::Relaxed);
         let mut batch = (self.steps.open)();
-        if self.interest.has_topics(0) && self.table.load(Ordering::Acquire) {
+        if self.interest.has_topics_of_kind(0) && self.table.load(Ordering::Acquire) {
             self.room.append(revision, &mut batch);
         }
     }
 
     fn enter(&self) {
-        self.interest.enter_topic(0, || self.table.store(true, Ordering::Release));
+        self.interest.count_and_insert_topic(0, || self.table.store(true, Ordering::Release));
     }
 
     /// Reads the state's revision, for a listener that has found or created the topic.
@@ -165,7 +170,10 @@ impl Node {
     fn check(&self, held: u64, last: u64) {
         let inside = self.room.0.lock();
         let missing = (held + 1..=last).find(|revision| {
-            inside.ring.first_after(revision - 1).is_none_or(|(entry, _)| entry.offset != *revision)
+            inside
+                .ring
+                .first_entry_after(revision - 1)
+                .is_none_or(|(entry, _)| entry.offset != *revision)
         });
         assert_eq!(missing, None, "a revision is missing from the state and the log");
     }
@@ -183,11 +191,11 @@ fn publishing_and_making(steps: Steps) {
         }
     });
     let bell = Bell::new();
-    let signal = Signal::new(1, bell.clone());
+    let signal = ListenerSignal::new(1, bell.clone());
     node.enter();
     node.room.join(signal.clone());
     let held = node.read_state();
-    let mut cursor = RingCursor::at_offset(held);
+    let mut cursor = RingCursor::cursor_at_offset(held);
     let notes = drain(&node.room, &signal, &mut cursor);
     publisher.join().expect("no panic");
     if bell.0.load(Ordering::Acquire) > notes {
@@ -234,9 +242,9 @@ fn a_weaker_memory_order_is_detected() {
     fn weak() {
         crate::primitive::atomic::fence(Ordering::AcqRel);
     }
-    fn open() -> TopicBatch<Listened> {
+    fn open() -> TopicChangeBatch<Listened> {
         weak();
-        TopicBatch::open_unordered()
+        TopicChangeBatch::open_batch_without_fence()
     }
     finds_a_fault(|| publishing_and_making(Steps { open, order: weak }));
 }
@@ -244,7 +252,9 @@ fn a_weaker_memory_order_is_detected() {
 #[cfg(loom)]
 #[test]
 fn a_publisher_without_memory_order_is_detected() {
-    finds_a_fault(|| publishing_and_making(Steps { open: TopicBatch::open_unordered, ..STEPS }));
+    finds_a_fault(|| {
+        publishing_and_making(Steps { open: TopicChangeBatch::open_batch_without_fence, ..STEPS })
+    });
 }
 
 #[cfg(loom)]
@@ -261,11 +271,11 @@ fn registering_a_topic_before_counting_it_is_detected() {
 // One listener and its signal.
 
 /// Looks until the room is empty and there is no note. Returns the number of notes taken.
-fn drain(room: &Listened, signal: &Signal<Bell>, cursor: &mut RingCursor) -> u64 {
+fn drain(room: &Listened, signal: &ListenerSignal<Bell>, cursor: &mut RingCursor) -> u64 {
     let mut notes = 0;
     loop {
         while room.take_entries(cursor) {}
-        if !signal.take_note() {
+        if !signal.take_news_pending() {
             return notes;
         }
         notes += 1;
@@ -276,7 +286,7 @@ fn drain(room: &Listened, signal: &Signal<Bell>, cursor: &mut RingCursor) -> u64
 fn signaling(fault: FanoutFault) {
     let room = Room::new();
     let bell = Bell::new();
-    let signal = Signal::new(1, bell.clone());
+    let signal = ListenerSignal::new(1, bell.clone());
     room.join(signal.clone());
     let publisher = thread::spawn({
         let room = room.clone();
@@ -285,7 +295,7 @@ fn signaling(fault: FanoutFault) {
             room.publish(2, fault);
         }
     });
-    let mut cursor = RingCursor::at_offset(0);
+    let mut cursor = RingCursor::cursor_at_offset(0);
     let notes = drain(&room, &signal, &mut cursor);
     publisher.join().expect("no panic");
     let wakes = bell.0.load(Ordering::Acquire);
@@ -300,18 +310,18 @@ fn signaling(fault: FanoutFault) {
 fn signaling_from_two() {
     let rooms = [Room::new(), Room::new()];
     let bell = Bell::new();
-    let signal = Signal::new(1, bell.clone());
+    let signal = ListenerSignal::new(1, bell.clone());
     rooms.iter().for_each(|room| room.join(signal.clone()));
     let publishers =
         rooms.clone().map(|room| thread::spawn(move || room.publish(1, FanoutFault::None)));
-    let mut cursors = [RingCursor::at_offset(0); 2];
+    let mut cursors = [RingCursor::cursor_at_offset(0); 2];
     let mut drain_both = || {
         let mut notes = 0;
         loop {
             for (room, cursor) in rooms.iter().zip(&mut cursors) {
                 while room.take_entries(cursor) {}
             }
-            if !signal.take_note() {
+            if !signal.take_news_pending() {
                 return notes;
             }
             notes += 1;
@@ -342,16 +352,16 @@ fn signaling_before_the_change_is_detected() {
 
 // A partition and its list.
 
-type Placed = Arc<PartitionTopic<usize, Bell>>;
+type Placed = Arc<PartitionTopicListener<usize, Bell>>;
 
 /// A woken partition takes its turn while two threads publish in its two topics; afterwards it takes another turn only
 /// if it has been woken again.
 fn partition(fault: FanoutFault) {
     let bell = Bell::new();
-    let mut ready = ReadyTopics::new(1, bell.clone());
+    let mut ready = PartitionReadyTopics::new(1, bell.clone());
     ready.fault = fault;
     let rooms: [Arc<Room<Placed>>; 2] = [Room::new(), Room::new()];
-    rooms.iter().enumerate().for_each(|(key, room)| room.join(ready.new_topic(key)));
+    rooms.iter().enumerate().for_each(|(key, room)| room.join(ready.new_topic_listener(key)));
     rooms[0].publish(1, FanoutFault::None);
     let before = bell.0.load(Ordering::Acquire);
     let publisher = thread::spawn({
@@ -362,10 +372,10 @@ fn partition(fault: FanoutFault) {
         let room = rooms[1].clone();
         move || room.publish(1, FanoutFault::None)
     });
-    let mut cursors = [RingCursor::at_offset(0); 2];
+    let mut cursors = [RingCursor::cursor_at_offset(0); 2];
     let mut turn = || {
         let mut keys = Vec::new();
-        ready.take_ready(&mut keys);
+        ready.take_topics_with_news(&mut keys);
         assert!(keys.len() <= 2, "a topic is listed twice");
         for key in keys {
             rooms[key].take_entries(&mut cursors[key]);
@@ -399,7 +409,7 @@ fn clearing_the_signal_after_reading_the_list_is_detected() {
 
 /// A reader reads while a publisher advances in one life, and then into the next.
 fn reaching() {
-    let reached = Arc::new(ReachedPosition::new());
+    let reached = Arc::new(PublishedSequencePosition::new());
     let publisher = thread::spawn({
         let reached = reached.clone();
         move || {
@@ -418,7 +428,7 @@ fn reaching() {
 
 /// A publisher stores the next life before it resets the offset.
 fn reaching_carelessly() {
-    let reached = Arc::new(ReachedPosition::new());
+    let reached = Arc::new(PublishedSequencePosition::new());
     let publisher = thread::spawn({
         let reached = reached.clone();
         move || {

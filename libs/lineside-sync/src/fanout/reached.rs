@@ -8,12 +8,12 @@ use crate::primitive::atomic::{AtomicU64, Ordering};
 /// One writer at a time. Readers never wait, and never pair one life with the offset of another: they read again if a
 /// life began meanwhile. Before the first life both values are 0.
 #[derive(Debug, Default)]
-pub struct ReachedPosition {
+pub struct PublishedSequencePosition {
     pub(super) generation: AtomicU64,
     pub(super) offset: AtomicU64,
 }
 
-impl ReachedPosition {
+impl PublishedSequencePosition {
     /// Creates a position at zero, before the first life.
     pub fn new() -> Self {
         Self { generation: AtomicU64::new(0), offset: AtomicU64::new(0) }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Signal, TopicListener, WakeHandle};
+use super::{ListenerSignal, TopicListener, WakeHandle};
 use crate::primitive::Mutex;
 use crate::primitive::atomic::{AtomicBool, Ordering};
 
@@ -15,35 +15,37 @@ use crate::primitive::atomic::{AtomicBool, Ordering};
 /// *Delivery*: after each publication in a topic where the partition has a [`PartitionTopic`], a later take names the
 /// topic, before the partition looks at it. *Cost*: a publisher's append to the list is one short lock; a take is one
 /// lock, whatever the length of the list, and a swap for each topic named.
-pub struct ReadyTopics<K, W: ?Sized> {
-    shared: Arc<ReadyList<K, W>>,
+pub struct PartitionReadyTopics<K, W: ?Sized> {
+    shared: Arc<SharedReadyList<K, W>>,
     /// The other of two buffers, swapped with the list so that a take allocates nothing.
-    spare: Places<K, W>,
+    spare: PartitionTopicListeners<K, W>,
     #[cfg(all(test, any(loom, shuttle)))]
     pub(super) fault: super::model::FanoutFault,
 }
 
-type Places<K, W> = Vec<Arc<PartitionTopic<K, W>>>;
+type PartitionTopicListeners<K, W> = Vec<Arc<PartitionTopicListener<K, W>>>;
 
-struct ReadyList<K, W: ?Sized> {
-    signal: Arc<Signal<W>>,
+struct SharedReadyList<K, W: ?Sized> {
+    signal: Arc<ListenerSignal<W>>,
     /// `None` once the partition is dropped. Bound: one entry per place.
-    topics: Mutex<Option<Places<K, W>>>,
+    topics: Mutex<Option<PartitionTopicListeners<K, W>>>,
 }
 
 /// A partition's place among the [listeners](super::ListenerSet) of one topic.
-pub struct PartitionTopic<K, W: ?Sized> {
+pub struct PartitionTopicListener<K, W: ?Sized> {
     key: K,
     /// True while the place is in the list.
     listed: AtomicBool,
-    partition: Arc<ReadyList<K, W>>,
+    partition: Arc<SharedReadyList<K, W>>,
 }
 
-impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
+impl<K: Copy, W: WakeHandle + ?Sized> PartitionReadyTopics<K, W> {
     /// Creates a partition's list. `number` distinguishes the partition from other listeners.
     pub fn new(number: u64, wake: Arc<W>) -> Self {
-        let shared =
-            ReadyList { signal: Signal::new(number, wake), topics: Mutex::new(Some(Vec::new())) };
+        let shared = SharedReadyList {
+            signal: ListenerSignal::new(number, wake),
+            topics: Mutex::new(Some(Vec::new())),
+        };
         Self {
             shared: Arc::new(shared),
             spare: Vec::new(),
@@ -54,8 +56,8 @@ impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
 
     /// Creates a place for one topic, to be inserted in the topic's listeners; `key` is the partition's key of the
     /// topic.
-    pub fn new_topic(&self, key: K) -> Arc<PartitionTopic<K, W>> {
-        Arc::new(PartitionTopic {
+    pub fn new_topic_listener(&self, key: K) -> Arc<PartitionTopicListener<K, W>> {
+        Arc::new(PartitionTopicListener {
             key,
             listed: AtomicBool::new(false),
             partition: self.shared.clone(),
@@ -66,19 +68,19 @@ impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
     /// partition then looks at each of them. A topic that the partition has left may be named once more.
     ///
     /// After looking, the partition waits to be woken; it need not call this again first.
-    pub fn take_ready(&mut self, into: &mut Vec<K>) {
+    pub fn take_topics_with_news(&mut self, into: &mut Vec<K>) {
         #[cfg(all(test, any(loom, shuttle)))]
         if self.fault == super::model::FanoutFault::NoteAfterList {
-            self.swap_list(into);
-            let _noted = self.shared.signal.take_note();
+            self.drain_ready_list(into);
+            let _noted = self.shared.signal.take_news_pending();
             return;
         }
         // Takes the note first: a place listed after the swap then wakes the partition again.
-        let _noted = self.shared.signal.take_note();
-        self.swap_list(into);
+        let _noted = self.shared.signal.take_news_pending();
+        self.drain_ready_list(into);
     }
 
-    fn swap_list(&mut self, into: &mut Vec<K>) {
+    fn drain_ready_list(&mut self, into: &mut Vec<K>) {
         if let Some(topics) = &mut *self.shared.topics.lock() {
             std::mem::swap(topics, &mut self.spare);
         }
@@ -95,37 +97,37 @@ impl<K: Copy, W: WakeHandle + ?Sized> ReadyTopics<K, W> {
     }
 }
 
-impl<K, W: ?Sized> Drop for ReadyTopics<K, W> {
+impl<K, W: ?Sized> Drop for PartitionReadyTopics<K, W> {
     fn drop(&mut self) {
         let topics = self.shared.topics.lock().take();
         drop(topics);
     }
 }
 
-impl<K: Copy, W: WakeHandle + ?Sized> TopicListener for Arc<PartitionTopic<K, W>> {
+impl<K: Copy, W: WakeHandle + ?Sized> TopicListener for Arc<PartitionTopicListener<K, W>> {
     type Wake = W;
 
     fn listener_number(&self) -> u64 {
         self.partition.signal.listener_number()
     }
 
-    fn note_news(&self) -> Option<&Arc<Signal<W>>> {
+    fn mark_news_pending(&self) -> Option<&Arc<ListenerSignal<W>>> {
         if self.listed.swap(true, Ordering::AcqRel) {
             // The thread that listed the place signals the partition.
             return None;
         }
         self.partition.topics.lock().as_mut()?.push(self.clone());
-        self.partition.signal.set_note().then_some(&self.partition.signal)
+        self.partition.signal.set_news_pending().then_some(&self.partition.signal)
     }
 }
 
-impl<K, W: ?Sized> fmt::Debug for ReadyTopics<K, W> {
+impl<K, W: ?Sized> fmt::Debug for PartitionReadyTopics<K, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReadyTopics").field("signal", &self.shared.signal).finish_non_exhaustive()
     }
 }
 
-impl<K: fmt::Debug, W: ?Sized> fmt::Debug for PartitionTopic<K, W> {
+impl<K: fmt::Debug, W: ?Sized> fmt::Debug for PartitionTopicListener<K, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PartitionTopic")
             .field("key", &self.key)

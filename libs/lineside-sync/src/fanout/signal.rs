@@ -22,13 +22,13 @@ pub trait WakeHandle: Send + Sync {
 ///
 /// *Listening*: look; when there is nothing, call [`take_note`](Self::take_note); if that returns true, look again,
 /// otherwise wait to be woken. *Cost*: one swap to set, one to take.
-pub struct Signal<W: ?Sized> {
+pub struct ListenerSignal<W: ?Sized> {
     number: u64,
     pending: AtomicBool,
     wake: Arc<W>,
 }
 
-impl<W: WakeHandle + ?Sized> Signal<W> {
+impl<W: WakeHandle + ?Sized> ListenerSignal<W> {
     /// Creates a signal without a note. `number` distinguishes the listener from all others of the same topics;
     /// listeners are signaled in the order of their numbers.
     pub fn new(number: u64, wake: Arc<W>) -> Arc<Self> {
@@ -36,19 +36,19 @@ impl<W: WakeHandle + ?Sized> Signal<W> {
     }
 
     /// Returns the listener's number.
-    pub fn number(&self) -> u64 {
+    pub fn signaled_listener_number(&self) -> u64 {
         self.number
     }
 
     /// Sets the note; call this after the change is visible. Returns true if the listener must be woken.
     #[must_use]
-    pub fn set_note(&self) -> bool {
+    pub fn set_news_pending(&self) -> bool {
         !self.pending.swap(true, Ordering::AcqRel)
     }
 
     /// Takes the note. Returns true if there was one: the listener then looks again.
     #[must_use]
-    pub fn take_note(&self) -> bool {
+    pub fn take_news_pending(&self) -> bool {
         self.pending.swap(false, Ordering::AcqRel)
     }
 
@@ -58,26 +58,26 @@ impl<W: WakeHandle + ?Sized> Signal<W> {
     }
 
     /// Sets the note, and wakes the listener unless the note was set already.
-    pub fn notify_listener(&self) {
-        if self.set_note() {
+    pub fn set_pending_and_wake(&self) {
+        if self.set_news_pending() {
             self.wake_listener();
         }
     }
 }
 
-impl<W: WakeHandle + ?Sized> TopicListener for Arc<Signal<W>> {
+impl<W: WakeHandle + ?Sized> TopicListener for Arc<ListenerSignal<W>> {
     type Wake = W;
 
     fn listener_number(&self) -> u64 {
         self.number
     }
 
-    fn note_news(&self) -> Option<&Arc<Signal<W>>> {
-        self.set_note().then_some(self)
+    fn mark_news_pending(&self) -> Option<&Arc<ListenerSignal<W>>> {
+        self.set_news_pending().then_some(self)
     }
 }
 
-impl<W: ?Sized> fmt::Debug for Signal<W> {
+impl<W: ?Sized> fmt::Debug for ListenerSignal<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Signal")
             .field("number", &self.number)

@@ -32,14 +32,14 @@ pub const POINTS_MAX: usize = 1 << 20;
 
 /// A member of a ring, which owns keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RingMember {
+pub struct HashRingMember {
     /// The name, the same in every process.
     pub name: Box<str>,
     /// The share of the keys, in proportion to the other weights. A member with weight 0 owns no keys: it is leaving.
     pub weight: u16,
 }
 
-impl RingMember {
+impl HashRingMember {
     /// Creates a member with a name and a weight.
     pub fn new(name: &str, weight: u16) -> Self {
         Self { name: name.into(), weight }
@@ -74,7 +74,7 @@ impl RingMember {
 #[derive(Debug, Clone)]
 pub struct HashRing {
     /// Sorted by name.
-    members: Box<[RingMember]>,
+    members: Box<[HashRingMember]>,
     /// The places of the points, ascending.
     positions: Box<[u64]>,
     /// The member of each point.
@@ -87,23 +87,23 @@ impl HashRing {
     /// # Errors
     /// Returns an error if two members have the same name, or if all members together have more than [`POINTS_MAX`]
     /// points.
-    pub fn new(members: impl IntoIterator<Item = RingMember>) -> Result<Self, HashRingError> {
-        let mut members: Vec<RingMember> = members.into_iter().collect();
+    pub fn new(members: impl IntoIterator<Item = HashRingMember>) -> Result<Self, HashRingError> {
+        let mut members: Vec<HashRingMember> = members.into_iter().collect();
         members.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = members.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            return Err(HashRingError(ErrorReason::SameName(pair[0].name.clone())));
+            return Err(HashRingError(HashRingErrorReason::SameName(pair[0].name.clone())));
         }
-        let n_points = |member: &RingMember| u32::from(member.weight) * POINTS_PER_WEIGHT;
+        let n_points = |member: &HashRingMember| u32::from(member.weight) * POINTS_PER_WEIGHT;
         let total = members.iter().map(|member| n_points(member) as usize).sum();
         if total > POINTS_MAX {
-            return Err(HashRingError(ErrorReason::TooManyPoints(total)));
+            return Err(HashRingError(HashRingErrorReason::TooManyPoints(total)));
         }
         let mut points = Vec::with_capacity(total);
         for (member, index) in members.iter().zip(0u32..) {
             let mut bytes = [member.name.as_bytes(), &[0; 4]].concat();
             for point in 0..n_points(member) {
                 bytes[member.name.len()..].copy_from_slice(&point.to_le_bytes());
-                points.push((hash_position(&bytes), index));
+                points.push((hash_to_ring_position(&bytes), index));
             }
         }
         // Members are sorted by name, so the point of the first name comes first among points at one place.
@@ -115,7 +115,7 @@ impl HashRing {
 
     /// Returns the owner of a key; `None` if no member has weight.
     pub fn find_owner(&self, key: &[u8]) -> Option<&str> {
-        let point = self.first_point_at(key);
+        let point = self.first_point_at_or_after(key);
         let owner = self.owners.get(point)?;
         Some(&self.members[*owner as usize].name)
     }
@@ -127,19 +127,19 @@ impl HashRing {
     pub fn owners_in_order(&self, key: &[u8]) -> OwnerIter<'_> {
         OwnerIter {
             ring: self,
-            next: self.first_point_at(key),
+            next: self.first_point_at_or_after(key),
             left: self.owners.len(),
             yielded: Vec::new(),
         }
     }
 
     /// Returns all members, sorted by name.
-    pub fn members(&self) -> &[RingMember] {
+    pub fn members(&self) -> &[HashRingMember] {
         &self.members
     }
 
     /// Returns the share of all places that a member owns, from 0 to 1; 0 if there is no such member.
-    pub fn owned_share(&self, name: &str) -> f64 {
+    pub fn owned_key_share(&self, name: &str) -> f64 {
         let Ok(member) = self.members.binary_search_by(|member| (*member.name).cmp(name)) else {
             return 0.0;
         };
@@ -151,8 +151,8 @@ impl HashRing {
     }
 
     /// Returns the index of the first point at the key's place or after it; 0 for a ring without points.
-    fn first_point_at(&self, key: &[u8]) -> usize {
-        let key = hash_position(key);
+    fn first_point_at_or_after(&self, key: &[u8]) -> usize {
+        let key = hash_to_ring_position(key);
         let point = self.positions.partition_point(|position| *position < key);
         if point == self.positions.len() { 0 } else { point }
     }
@@ -161,7 +161,7 @@ impl HashRing {
 /// The number of places, 2⁶⁴, as exactly as a float can hold it.
 const CIRCLE: f64 = u64::MAX as f64;
 
-fn hash_position(bytes: &[u8]) -> u64 {
+fn hash_to_ring_position(bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, SEED)
 }
 
@@ -197,10 +197,10 @@ impl<'a> Iterator for OwnerIter<'a> {
 
 /// The error of a set of members that cannot form a ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HashRingError(ErrorReason);
+pub struct HashRingError(HashRingErrorReason);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum ErrorReason {
+enum HashRingErrorReason {
     SameName(Box<str>),
     TooManyPoints(usize),
 }
@@ -208,8 +208,8 @@ enum ErrorReason {
 impl fmt::Display for HashRingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            ErrorReason::SameName(name) => write!(f, "two members have the name {name:?}"),
-            ErrorReason::TooManyPoints(n) => {
+            HashRingErrorReason::SameName(name) => write!(f, "two members have the name {name:?}"),
+            HashRingErrorReason::TooManyPoints(n) => {
                 write!(
                     f,
                     "{n} points exceed the limit of {POINTS_MAX}; lower the weights in proportion"

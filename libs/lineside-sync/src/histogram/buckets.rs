@@ -12,7 +12,7 @@ pub(super) const fn bucket_index(bits: u32, value: u64) -> usize {
     ((shift as usize) << bits) + (value >> shift) as usize
 }
 
-pub(super) const fn greatest_value(bits: u32, bucket: usize) -> u64 {
+pub(super) const fn greatest_value_of_bucket(bits: u32, bucket: usize) -> u64 {
     let Some(shift) = (bucket >> bits).checked_sub(1) else { return bucket as u64 };
     let top = (bucket - (shift << bits)) as u64;
     (top << shift) | ((1 << shift) - 1)
@@ -30,7 +30,7 @@ mod tests {
             let mut next = Some(0_u64);
             for bucket in 0..bucket_count(bits) {
                 let least = next.expect("every bucket has values");
-                let greatest = greatest_value(bits, bucket);
+                let greatest = greatest_value_of_bucket(bits, bucket);
                 assert_eq!(
                     (bucket_index(bits, least), bucket_index(bits, greatest)),
                     (bucket, bucket)
@@ -45,8 +45,8 @@ mod tests {
     #[test]
     fn small_values_are_exact() {
         for value in 0..64 {
-            assert_eq!(greatest_value(5, bucket_index(5, value)), value);
+            assert_eq!(greatest_value_of_bucket(5, bucket_index(5, value)), value);
         }
-        assert_eq!(greatest_value(5, bucket_index(5, 64)), 65);
+        assert_eq!(greatest_value_of_bucket(5, bucket_index(5, 64)), 65);
     }
 }

@@ -34,8 +34,8 @@ impl ExponentialBuckets {
     }
 
     /// Returns the greatest value of a bucket, in the unit given to
-    /// [`to_exponential`](HistogramSnapshot::to_exponential).
-    pub fn upper_bound(&self, bucket: i32) -> f64 {
+    /// [`to_exponential_buckets`](HistogramSnapshot::to_exponential).
+    pub fn bucket_upper_bound(&self, bucket: i32) -> f64 {
         (f64::from(bucket) * (-f64::from(self.schema)).exp2()).exp2()
     }
 
@@ -71,13 +71,13 @@ impl<const PRECISION: u32> HistogramSnapshot<PRECISION> {
     /// are wider than that, each value is in its own bucket or in the next. A quantile read at the end of an
     /// exponential bucket is never below the true one, and above it by less than the product of both widths: 7.7 %
     /// with 5 bits and schema 4, the finest schema whose buckets (4.4 %) are wider than those of 5 bits (3.1 %).
-    pub fn to_exponential(&self, schema: i32, unit: f64) -> ExponentialBuckets {
+    pub fn to_exponential_buckets(&self, schema: i32, unit: f64) -> ExponentialBuckets {
         let schema = schema.clamp(*SCHEMAS.start(), *SCHEMAS.end());
         let per_power = f64::from(schema).exp2();
         let mut exponential = ExponentialBuckets { schema, zeros: 0, counts: Vec::new() };
         let filled = self.bucket_cells().iter().enumerate().filter(|(_, n)| **n > 0);
         for (bucket, &n) in filled {
-            let greatest = buckets::greatest_value(PRECISION, bucket);
+            let greatest = buckets::greatest_value_of_bucket(PRECISION, bucket);
             if greatest == 0 {
                 exponential.zeros += n;
                 continue;

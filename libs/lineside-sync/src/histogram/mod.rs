@@ -44,7 +44,9 @@ use std::fmt::{self, Debug, Formatter};
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::counter::cells::{self, AreaKind, CellRegistry, Cells, CounterFault, ThreadCells};
+use crate::counter::cells::{
+    self, CellAreaShape, CounterCellRegistry, InjectedCounterFault, ThreadAreaCells, ThreadCells,
+};
 use crate::counter::thread;
 use crate::primitive::Arc;
 
@@ -67,18 +69,18 @@ const HEAD: usize = 3;
 #[derive(Clone)]
 pub struct Histogram<const PRECISION: u32 = BITS> {
     area: usize,
-    shared: Arc<HistogramCells>,
+    shared: Arc<HistogramCellsOwner>,
 }
 
 /// The owner of a histogram's cells; returns them to the registry when the last handle is dropped.
-struct HistogramCells {
-    registry: &'static CellRegistry,
+struct HistogramCellsOwner {
+    registry: &'static CounterCellRegistry,
     area: usize,
 }
 
-impl Drop for HistogramCells {
+impl Drop for HistogramCellsOwner {
     fn drop(&mut self) {
-        self.registry.close_area(self.area);
+        self.registry.release_histogram_area(self.area);
     }
 }
 
@@ -92,20 +94,22 @@ impl Histogram {
 impl<const PRECISION: u32> Histogram<PRECISION> {
     /// Creates an empty histogram whose type gives the precision, 0 to 16 bits.
     pub fn with_precision() -> Self {
-        Self::in_registry(thread::process_registry())
+        Self::new_in_registry(thread::process_cell_registry())
     }
 
-    fn in_registry(registry: &'static CellRegistry) -> Self {
+    fn new_in_registry(registry: &'static CounterCellRegistry) -> Self {
         const { assert!(PRECISION <= 16, "more than 16 bits would use megabytes per thread") };
         let cells = HEAD + buckets::bucket_count(PRECISION);
-        let area = registry.open_area(AreaKind { cells, greatest: SUM });
-        Self { area, shared: Arc::new(HistogramCells { registry, area }) }
+        let area = registry.reserve_histogram_area(CellAreaShape { cells, greatest: SUM });
+        Self { area, shared: Arc::new(HistogramCellsOwner { registry, area }) }
     }
 
     /// Records one value. Wait-free except for a thread's first record.
     #[inline]
     pub fn record(&self, value: u64) {
-        thread::with_cells(self.area, move |cells| record_in_cells::<PRECISION>(cells, value));
+        thread::with_thread_cells(self.area, move |cells| {
+            record_in_cells::<PRECISION>(cells, value)
+        });
     }
 
     /// Records a duration in nanoseconds; durations over 584 years are clamped.
@@ -117,15 +121,15 @@ impl<const PRECISION: u32> Histogram<PRECISION> {
     /// Returns a handle to the calling thread's cells, which records without the look-up.
     ///
     /// The handle belongs to one thread (it is not `Send`) and keeps the cells until it is dropped.
-    pub fn local_handle(&self) -> LocalHistogram<PRECISION> {
-        LocalHistogram::from_thread_cells(self, thread::thread_cells())
+    pub fn handle_for_this_thread(&self) -> LocalHistogram<PRECISION> {
+        LocalHistogram::handle_from_thread_cells(self, thread::calling_thread_cells())
     }
 
     /// Returns the records of all threads, including those that have ended.
     ///
     /// Takes the lock that a thread's first record takes, for about a microsecond per thread.
     pub fn snapshot(&self) -> HistogramSnapshot<PRECISION> {
-        HistogramSnapshot::from_cells(self.shared.registry.fold_area(self.area))
+        HistogramSnapshot::from_cells(self.shared.registry.fold_area_over_threads(self.area))
     }
 }
 
@@ -143,17 +147,17 @@ impl<const PRECISION: u32> Debug for Histogram<PRECISION> {
 
 /// A [`Histogram`] for one thread.
 pub struct LocalHistogram<const PRECISION: u32 = BITS> {
-    cells: Cells,
+    cells: ThreadAreaCells,
     histogram: Histogram<PRECISION>,
     /// While this is held, the cells are not folded and not handed to another thread.
     _member: Option<Rc<ThreadCells>>,
 }
 
 impl<const PRECISION: u32> LocalHistogram<PRECISION> {
-    fn from_thread_cells(histogram: &Histogram<PRECISION>, member: Rc<ThreadCells>) -> Self {
-        let cells = member.cells_in_area(histogram.area);
+    fn handle_from_thread_cells(histogram: &Histogram<PRECISION>, member: Rc<ThreadCells>) -> Self {
+        let cells = member.get_or_register_area_cells(histogram.area);
         let retains_cells =
-            !histogram.shared.registry.injects_fault(CounterFault::LocalKeepsNothing);
+            !histogram.shared.registry.injects_fault(InjectedCounterFault::LocalKeepsNothing);
         Self { cells, histogram: histogram.clone(), _member: retains_cells.then_some(member) }
     }
 
@@ -183,11 +187,11 @@ impl<const PRECISION: u32> Debug for LocalHistogram<PRECISION> {
 
 /// Returns `None` and records nothing if the cells do not exist yet.
 #[inline]
-fn record_in_cells<const PRECISION: u32>(cells: Cells, value: u64) -> Option<()> {
+fn record_in_cells<const PRECISION: u32>(cells: ThreadAreaCells, value: u64) -> Option<()> {
     let (head, buckets) = cells.split_first_chunk::<HEAD>()?;
-    cells::raise_cell(&head[GREATEST], value);
-    cells::raise_cell(&head[LEAST_INVERTED], !value);
+    cells::raise_cell_to_at_least(&head[GREATEST], value);
+    cells::raise_cell_to_at_least(&head[LEAST_INVERTED], !value);
     cells::add_to_cell(&head[SUM], value);
-    cells::add_to_last_cell(buckets.get(buckets::bucket_index(PRECISION, value))?, 1);
+    cells::add_to_cell_written_last(buckets.get(buckets::bucket_index(PRECISION, value))?, 1);
     Some(())
 }

@@ -3,23 +3,26 @@
 use std::rc::Rc;
 
 use super::{Histogram, LocalHistogram};
-use crate::counter::cells::{CellRegistry, CounterFault, ThreadCells};
+use crate::counter::cells::{CounterCellRegistry, InjectedCounterFault, ThreadCells};
 use crate::model::{explore, finds_a_fault};
 use crate::primitive::thread;
 
 /// The coarsest histogram: a model has a step for every cell that a snapshot reads.
 type Coarse = Histogram<0>;
 
-fn record(registry: &'static CellRegistry, histogram: &Coarse, values: &[u64]) {
-    let local =
-        LocalHistogram::from_thread_cells(histogram, Rc::new(ThreadCells::for_registry(registry)));
+fn record(registry: &'static CounterCellRegistry, histogram: &Coarse, values: &[u64]) {
+    let local = LocalHistogram::handle_from_thread_cells(
+        histogram,
+        Rc::new(ThreadCells::new_in_registry(registry)),
+    );
     values.iter().for_each(|&value| local.record(value));
 }
 
 /// Two threads record and end, in sequence or at the same time, while snapshots are taken.
-fn snapshots_beside_an_end(fault: Option<CounterFault>) {
-    let registry: &'static CellRegistry = Box::leak(Box::new(CellRegistry::with_fault(fault)));
-    let histogram = Coarse::in_registry(registry);
+fn snapshots_beside_an_end(fault: Option<InjectedCounterFault>) {
+    let registry: &'static CounterCellRegistry =
+        Box::leak(Box::new(CounterCellRegistry::with_fault(fault)));
+    let histogram = Coarse::new_in_registry(registry);
     let writer = {
         let histogram = histogram.clone();
         thread::spawn(move || record(registry, &histogram, &[4, 1]))
@@ -47,17 +50,17 @@ fn a_snapshot_during_the_end_of_a_thread_has_each_value_once() {
 
 #[test]
 fn a_value_in_two_places_is_detected() {
-    finds_a_fault(|| snapshots_beside_an_end(Some(CounterFault::FoldTwice)));
+    finds_a_fault(|| snapshots_beside_an_end(Some(InjectedCounterFault::FoldTwice)));
 }
 
 // Only loom's memory model makes this fault visible.
 #[cfg(loom)]
 #[test]
 fn reusing_cells_too_early_is_detected() {
-    finds_a_fault(|| snapshots_beside_an_end(Some(CounterFault::SpareThenFold)));
+    finds_a_fault(|| snapshots_beside_an_end(Some(InjectedCounterFault::SpareThenFold)));
 }
 
 #[test]
 fn reading_cells_in_write_order_is_detected() {
-    finds_a_fault(|| snapshots_beside_an_end(Some(CounterFault::ReadForwards)));
+    finds_a_fault(|| snapshots_beside_an_end(Some(InjectedCounterFault::ReadForwards)));
 }

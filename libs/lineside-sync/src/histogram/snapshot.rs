@@ -62,7 +62,7 @@ impl<const PRECISION: u32> HistogramSnapshot<PRECISION> {
             seen += n;
             seen >= rank
         })?;
-        Some(buckets::greatest_value(PRECISION, bucket).min(max).max(min))
+        Some(buckets::greatest_value_of_bucket(PRECISION, bucket).min(max).max(min))
     }
 
     /// Returns, for each of the ascending `bounds`, the number of values in buckets that end at or below it.
@@ -74,7 +74,7 @@ impl<const PRECISION: u32> HistogramSnapshot<PRECISION> {
         let mut seen = 0;
         let below = |&bound: &u64| {
             while let Some((_, n)) =
-                buckets.next_if(|(n, _)| buckets::greatest_value(PRECISION, *n) <= bound)
+                buckets.next_if(|(n, _)| buckets::greatest_value_of_bucket(PRECISION, *n) <= bound)
             {
                 seen += n;
             }

@@ -26,7 +26,7 @@ pub(super) struct InFlightLoad<V, E> {
 
 struct LoadState<V, E> {
     outcome: Option<LoadOutcome<V, E>>,
-    /// The wakers of waiting callers, in order of arrival. Bound: one entry per living [`LoadFuture`].
+    /// The wakers of waiting callers, in order of arrival. Bound: one entry per living [`LoadEndFuture`].
     waiting: BTreeMap<u64, Waker>,
     next_ticket: u64,
 }
@@ -47,7 +47,7 @@ impl<V, E> InFlightLoad<V, E> {
     }
 
     /// Ends the load and wakes all waiters.
-    pub(super) fn end_load(&self, outcome: LoadOutcome<V, E>) {
+    pub(super) fn end_load_and_wake(&self, outcome: LoadOutcome<V, E>) {
         let waiting = {
             let mut inner = self.inner.lock();
             inner.outcome = Some(outcome);
@@ -66,17 +66,17 @@ impl<V, E> InFlightLoad<V, E> {
     }
 
     /// Waits for the outcome. Cancel safety: dropping the future loses nothing.
-    pub(super) fn wait_async(&self) -> LoadFuture<'_, V, E> {
-        LoadFuture { in_flight: self, ticket: None }
+    pub(super) fn wait_for_load(&self) -> LoadEndFuture<'_, V, E> {
+        LoadEndFuture { in_flight: self, ticket: None }
     }
 }
 
 impl<V: Clone, E: Clone> InFlightLoad<V, E> {
     /// Parks the thread until the load ends, and returns the outcome.
-    pub(super) fn wait_blocking(&self) -> LoadOutcome<V, E> {
+    pub(super) fn block_until_load_ends(&self) -> LoadOutcome<V, E> {
         let waker = Waker::from(Arc::new(ThreadUnparker(thread::current())));
         let mut context = Context::from_waker(&waker);
-        let mut ended = pin!(self.wait_async());
+        let mut ended = pin!(self.wait_for_load());
         loop {
             match ended.as_mut().poll(&mut context) {
                 Poll::Ready(outcome) => return outcome,
@@ -95,13 +95,13 @@ impl Wake for ThreadUnparker {
 }
 
 /// A future that resolves when the load has ended.
-pub(super) struct LoadFuture<'a, V, E> {
+pub(super) struct LoadEndFuture<'a, V, E> {
     in_flight: &'a InFlightLoad<V, E>,
     /// The key of this future's waker in `waiting`.
     ticket: Option<u64>,
 }
 
-impl<V: Clone, E: Clone> Future for LoadFuture<'_, V, E> {
+impl<V: Clone, E: Clone> Future for LoadEndFuture<'_, V, E> {
     type Output = LoadOutcome<V, E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -126,7 +126,7 @@ impl<V: Clone, E: Clone> Future for LoadFuture<'_, V, E> {
     }
 }
 
-impl<V, E> Drop for LoadFuture<'_, V, E> {
+impl<V, E> Drop for LoadEndFuture<'_, V, E> {
     fn drop(&mut self) {
         // After a failed assertion, a model can take no more locks.
         #[cfg(all(test, any(loom, shuttle)))]

@@ -108,7 +108,7 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
 
     /// Returns a view for reading. While the view lives, no replaced or removed value is freed: use it for a few
     /// reads, and not across an `await` (it is not `Send`).
-    pub fn pin(&self) -> CacheView<'_, K, V, S> {
+    pub fn pin_for_reading(&self) -> CacheView<'_, K, V, S> {
         #[cfg(all(test, any(loom, shuttle)))]
         self.touched.load(crate::primitive::atomic::Ordering::Acquire);
         CacheView { entries: self.entries.pin() }
@@ -139,8 +139,8 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
         if !keep_load {
             bookkeeping.in_flight.remove(key);
         }
-        if let Some(entry) = self.pin_entries().remove(key) {
-            bookkeeping.remove_record(entry.stamp);
+        if let Some(entry) = self.pin_entries_for_writing().remove(key) {
+            bookkeeping.remove_entry_record(entry.stamp);
         }
     }
 
@@ -150,18 +150,20 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
     /// Age counts from the first sweep that meets an entry, so an entry lives at least [`CacheLimits::age`] and at
     /// most two sweeps longer; without sweeps no entry expires. Cost: linear in the entries added since the last sweep
     /// and those removed, independent of those that stay.
-    pub fn sweep_aged(&self, now: Duration) {
+    pub fn remove_aged_entries(&self, now: Duration) {
         let Some(age) = self.limits.age else { return };
         let mut bookkeeping = self.bookkeeping.lock();
-        let entries = self.pin_entries();
-        while let Some(key) = bookkeeping.evict_aged(now, age) {
+        let entries = self.pin_entries_for_writing();
+        while let Some(key) = bookkeeping.evict_oldest_if_aged(now, age) {
             entries.remove(&key);
         }
-        bookkeeping.note_sweep(now);
+        bookkeeping.set_first_sweep_time(now);
     }
 
     /// Returns the entries for writing; the caller holds the bookkeeping lock.
-    fn pin_entries(&self) -> papaya::HashMapRef<'_, K, CacheEntry<V>, S, LocalGuard<'_>> {
+    fn pin_entries_for_writing(
+        &self,
+    ) -> papaya::HashMapRef<'_, K, CacheEntry<V>, S, LocalGuard<'_>> {
         #[cfg(all(test, any(loom, shuttle)))]
         self.touched.fetch_add(1, crate::primitive::atomic::Ordering::AcqRel);
         self.entries.pin()
@@ -169,7 +171,7 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
 
     /// Removes the load from the bookkeeping, unless it has been removed or replaced already. Returns true if it was
     /// there.
-    fn forget_load(
+    fn unregister_load(
         bookkeeping: &mut CacheBookkeeping<K, V, E>,
         key: &K,
         in_flight: &Arc<InFlightLoad<V, E>>,
@@ -188,23 +190,23 @@ impl<K: Hash + Eq + Clone, V, E, S: BuildHasher> LoadingCache<K, V, E, S> {
     pub fn insert(&self, key: K, value: V) {
         let mut bookkeeping = self.bookkeeping.lock();
         bookkeeping.in_flight.remove(&key);
-        self.put_entry(&mut bookkeeping, key, value);
+        self.insert_entry_evicting(&mut bookkeeping, key, value);
     }
 
-    fn put_entry(&self, bookkeeping: &mut CacheBookkeeping<K, V, E>, key: K, value: V) {
+    fn insert_entry_evicting(&self, bookkeeping: &mut CacheBookkeeping<K, V, E>, key: K, value: V) {
         let weight = (self.weigh)(&key, &value);
-        let entries = self.pin_entries();
+        let entries = self.pin_entries_for_writing();
         if let Some(old) = entries.get(&key) {
-            bookkeeping.remove_record(old.stamp);
+            bookkeeping.remove_entry_record(old.stamp);
         }
         if weight > self.limits.weight || self.limits.entries == 0 {
             entries.remove(&key);
             return;
         }
-        while let Some(oldest) = bookkeeping.evict_for_room(&self.limits, weight) {
+        while let Some(oldest) = bookkeeping.evict_oldest_if_full(&self.limits, weight) {
             entries.remove(&oldest);
         }
-        let stamp = bookkeeping.add_record(key.clone(), weight);
+        let stamp = bookkeeping.add_entry_record(key.clone(), weight);
         entries.insert(key, CacheEntry { value, stamp });
     }
 }
@@ -224,20 +226,20 @@ where
     ///
     /// # Errors
     /// Returns the error of the loader that ran.
-    pub async fn load<L>(&self, key: K, loader: impl FnOnce() -> L) -> Result<V, E>
+    pub async fn get_or_load<L>(&self, key: K, loader: impl FnOnce() -> L) -> Result<V, E>
     where
         L: Future<Output = Result<V, E>>,
     {
         loop {
-            match self.join_load(&key) {
-                LoadRole::Found(value) => return Ok(value),
-                LoadRole::Wait(in_flight) => match in_flight.wait_async().await {
+            match self.find_join_or_start_load(&key) {
+                CallerLoadRole::Found(value) => return Ok(value),
+                CallerLoadRole::Wait(in_flight) => match in_flight.wait_for_load().await {
                     LoadOutcome::Loaded(result) => return result,
                     LoadOutcome::Abandoned => {}
                 },
-                LoadRole::Lead(in_flight) => {
-                    let duty = LoadDuty { table: self, key: &key, in_flight };
-                    return duty.finish_load(loader().await);
+                CallerLoadRole::Lead(in_flight) => {
+                    let duty = LoadCompletionGuard { table: self, key: &key, in_flight };
+                    return duty.store_and_end_load(loader().await);
                 }
             }
         }
@@ -247,81 +249,85 @@ where
     ///
     /// # Errors
     /// Returns the error of the loader that ran.
-    pub fn load_blocking(&self, key: K, loader: impl FnOnce() -> Result<V, E>) -> Result<V, E> {
+    pub fn get_or_load_blocking(
+        &self,
+        key: K,
+        loader: impl FnOnce() -> Result<V, E>,
+    ) -> Result<V, E> {
         loop {
-            match self.join_load(&key) {
-                LoadRole::Found(value) => return Ok(value),
-                LoadRole::Wait(in_flight) => match in_flight.wait_blocking() {
+            match self.find_join_or_start_load(&key) {
+                CallerLoadRole::Found(value) => return Ok(value),
+                CallerLoadRole::Wait(in_flight) => match in_flight.block_until_load_ends() {
                     LoadOutcome::Loaded(result) => return result,
                     LoadOutcome::Abandoned => {}
                 },
-                LoadRole::Lead(in_flight) => {
-                    let duty = LoadDuty { table: self, key: &key, in_flight };
-                    return duty.finish_load(loader());
+                CallerLoadRole::Lead(in_flight) => {
+                    let duty = LoadCompletionGuard { table: self, key: &key, in_flight };
+                    return duty.store_and_end_load(loader());
                 }
             }
         }
     }
 
-    fn join_load(&self, key: &K) -> LoadRole<V, E> {
-        let find = || self.pin().get(key).cloned();
+    fn find_join_or_start_load(&self, key: &K) -> CallerLoadRole<V, E> {
+        let find = || self.pin_for_reading().get(key).cloned();
         if let Some(value) = find() {
-            return LoadRole::Found(value);
+            return CallerLoadRole::Found(value);
         }
         let mut bookkeeping = self.bookkeeping.lock();
         #[cfg(all(test, any(loom, shuttle)))]
         let find = || if self.fault == Some(model::CacheFault::ChecksOnce) { None } else { find() };
         // A load may have ended between the first lookup and the lock.
         if let Some(value) = find() {
-            return LoadRole::Found(value);
+            return CallerLoadRole::Found(value);
         }
         if let Some(in_flight) = bookkeeping.in_flight.get(key) {
-            return LoadRole::Wait(Arc::clone(in_flight));
+            return CallerLoadRole::Wait(Arc::clone(in_flight));
         }
         let in_flight = InFlightLoad::new();
         #[cfg(all(test, any(loom, shuttle)))]
         let in_flight = in_flight.with(self.fault);
         let in_flight = Arc::new(in_flight);
         bookkeeping.in_flight.insert(key.clone(), Arc::clone(&in_flight));
-        LoadRole::Lead(in_flight)
+        CallerLoadRole::Lead(in_flight)
     }
 }
 
 /// The part of a caller that wants a key's value.
-enum LoadRole<V, E> {
+enum CallerLoadRole<V, E> {
     Found(V),
     Wait(Arc<InFlightLoad<V, E>>),
     Lead(Arc<InFlightLoad<V, E>>),
 }
 
 /// The duty to end a load: with a result, or as abandoned when dropped without one.
-struct LoadDuty<'a, K: Hash + Eq, V, E, S: BuildHasher> {
+struct LoadCompletionGuard<'a, K: Hash + Eq, V, E, S: BuildHasher> {
     table: &'a LoadingCache<K, V, E, S>,
     key: &'a K,
     in_flight: Arc<InFlightLoad<V, E>>,
 }
 
-impl<K, V, E, S> LoadDuty<'_, K, V, E, S>
+impl<K, V, E, S> LoadCompletionGuard<'_, K, V, E, S>
 where
     K: Hash + Eq + Clone,
     V: Clone,
     E: Clone,
     S: BuildHasher,
 {
-    fn finish_load(self, result: Result<V, E>) -> Result<V, E> {
+    fn store_and_end_load(self, result: Result<V, E>) -> Result<V, E> {
         let mut bookkeeping = self.table.bookkeeping.lock();
-        if LoadingCache::<K, V, E, S>::forget_load(&mut bookkeeping, self.key, &self.in_flight)
+        if LoadingCache::<K, V, E, S>::unregister_load(&mut bookkeeping, self.key, &self.in_flight)
             && let Ok(value) = &result
         {
-            self.table.put_entry(&mut bookkeeping, self.key.clone(), value.clone());
+            self.table.insert_entry_evicting(&mut bookkeeping, self.key.clone(), value.clone());
         }
         drop(bookkeeping);
-        self.in_flight.end_load(LoadOutcome::Loaded(result.clone()));
+        self.in_flight.end_load_and_wake(LoadOutcome::Loaded(result.clone()));
         result
     }
 }
 
-impl<K: Hash + Eq, V, E, S: BuildHasher> Drop for LoadDuty<'_, K, V, E, S> {
+impl<K: Hash + Eq, V, E, S: BuildHasher> Drop for LoadCompletionGuard<'_, K, V, E, S> {
     fn drop(&mut self) {
         #[cfg(all(test, any(loom, shuttle)))]
         if self.table.fault == Some(model::CacheFault::LeavesWithoutWake) {
@@ -331,12 +337,12 @@ impl<K: Hash + Eq, V, E, S: BuildHasher> Drop for LoadDuty<'_, K, V, E, S> {
             return;
         }
         // Remove the load first: a woken waiter must not find the abandoned load in the bookkeeping.
-        LoadingCache::<K, V, E, S>::forget_load(
+        LoadingCache::<K, V, E, S>::unregister_load(
             &mut self.table.bookkeeping.lock(),
             self.key,
             &self.in_flight,
         );
-        self.in_flight.end_load(LoadOutcome::Abandoned);
+        self.in_flight.end_load_and_wake(LoadOutcome::Abandoned);
     }
 }
 

@@ -47,7 +47,7 @@ fn asking(n_askers: u32, fault: Option<CacheFault>) {
     // Not an atomic of the model: it only counts loads and must not synchronize.
     let loads = Arc::new(Plain::new(0));
     let ask = |table: &Numbers, loads: &Plain| {
-        let Ok(value) = table.load_blocking(KEY, || Ok(loads.fetch_add(1, SeqCst)));
+        let Ok(value) = table.get_or_load_blocking(KEY, || Ok(loads.fetch_add(1, SeqCst)));
         assert_eq!(value, 0, "only the first load runs");
     };
     let others: Vec<_> = (1..n_askers)
@@ -90,12 +90,12 @@ fn panicking(fault: Option<CacheFault>) {
     let other = {
         let table = Arc::clone(&table);
         thread::spawn(move || {
-            let load = || table.load_blocking(KEY, || resume_unwind(Box::new(())));
+            let load = || table.get_or_load_blocking(KEY, || resume_unwind(Box::new(())));
             // If the other caller loaded first, this one got its value.
             assert!(!matches!(catch_unwind(AssertUnwindSafe(load)), Ok(Ok(0))));
         })
     };
-    assert_eq!(table.load_blocking(KEY, || Ok(1)), Ok(1));
+    assert_eq!(table.get_or_load_blocking(KEY, || Ok(1)), Ok(1));
     other.join().expect("the panic was caught");
     nothing_is_under_way(&table);
 }
@@ -112,17 +112,17 @@ fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
 /// A load is canceled while one caller waits for it and another stops waiting.
 fn canceling(fault: Option<CacheFault>) {
     let table = table::<Infallible>(fault);
-    let mut canceled = Box::pin(table.load(KEY, pending));
+    let mut canceled = Box::pin(table.get_or_load(KEY, pending));
     let mut context = Context::from_waker(Waker::noop());
     assert!(canceled.as_mut().poll(&mut context).is_pending());
     let stays = {
         let table = Arc::clone(&table);
-        thread::spawn(move || assert_eq!(table.load_blocking(KEY, || Ok(1)), Ok(1)))
+        thread::spawn(move || assert_eq!(table.get_or_load_blocking(KEY, || Ok(1)), Ok(1)))
     };
     let goes = {
         let table = Arc::clone(&table);
         thread::spawn(move || {
-            let polled = poll_once(table.load(KEY, pending));
+            let polled = poll_once(table.get_or_load(KEY, pending));
             assert!(matches!(polled, Poll::Pending | Poll::Ready(Ok(1))));
         })
     };
@@ -148,9 +148,9 @@ fn failing() {
     let table = table::<u8>(None);
     let other = {
         let table = Arc::clone(&table);
-        thread::spawn(move || table.load_blocking(KEY, || Err(1)))
+        thread::spawn(move || table.get_or_load_blocking(KEY, || Err(1)))
     };
-    let heard = table.load_blocking(KEY, || Err(2));
+    let heard = table.get_or_load_blocking(KEY, || Err(2));
     let other = other.join().expect("a thread that loads");
     assert!(matches!((heard, other), (Err(2), Err(1)) | (Err(1), Err(1)) | (Err(2), Err(2))));
     assert!(table.is_empty(), "a failure is not cached");
@@ -168,12 +168,12 @@ fn removing(fault: Option<CacheFault>) {
     let source = Arc::new(AtomicU32::new(1));
     let loads = {
         let (table, source) = (Arc::clone(&table), Arc::clone(&source));
-        thread::spawn(move || table.load_blocking(KEY, || Ok(source.load(Relaxed))))
+        thread::spawn(move || table.get_or_load_blocking(KEY, || Ok(source.load(Relaxed))))
     };
     source.store(2, Relaxed);
     table.remove(&KEY);
     let Ok(loaded) = loads.join().expect("a thread that loads");
-    let kept = table.pin().get(&KEY).copied();
+    let kept = table.pin_for_reading().get(&KEY).copied();
     assert!(kept.is_none_or(|kept| kept == 2 && loaded == 2), "a removed value is cached again");
     assert_eq!(table.total_weight(), table.len(), "the total weight is wrong");
     nothing_is_under_way(&table);

@@ -2,7 +2,7 @@
 
 /// A fault to inject.
 #[cfg_attr(any(loom, shuttle), derive(Clone, Copy, Debug, PartialEq, Eq))]
-pub(super) enum MailboxFault {
+pub(super) enum InjectedMailboxFault {
     /// A receiver goes to sleep without checking once more.
     SleepWithoutCheck,
     /// The sender that first marks a slot wakes no receiver.
@@ -31,17 +31,19 @@ pub(super) enum MailboxFault {
 
 /// The fault that a mailbox injects: set in models only.
 #[derive(Debug, Default)]
-pub(super) struct FaultInjection(#[cfg(any(loom, shuttle))] pub(super) Option<MailboxFault>);
+pub(super) struct FaultInjection(
+    #[cfg(any(loom, shuttle))] pub(super) Option<InjectedMailboxFault>,
+);
 
 impl FaultInjection {
     #[cfg(any(loom, shuttle))]
-    pub(super) fn injects_fault(&self, fault: MailboxFault) -> bool {
+    pub(super) fn injects_fault(&self, fault: InjectedMailboxFault) -> bool {
         self.0 == Some(fault)
     }
 
     #[cfg(not(any(loom, shuttle)))]
     #[expect(clippy::unused_self, reason = "the version for models uses `self`")]
-    pub(super) const fn injects_fault(&self, _: MailboxFault) -> bool {
+    pub(super) const fn injects_fault(&self, _: InjectedMailboxFault) -> bool {
         false
     }
 }

@@ -12,7 +12,7 @@ use std::{
     ops::{Deref, DerefMut},
 };
 
-use super::fault_injection::{FaultInjection, MailboxFault};
+use super::fault_injection::{FaultInjection, InjectedMailboxFault};
 use crate::primitive::{
     atomic::{AtomicBool, Ordering},
     hint, thread,
@@ -35,7 +35,7 @@ impl<T> SpinLock<T> {
     }
 
     #[cfg(all(test, loom))]
-    pub(super) fn with_fault(value: T, fault: MailboxFault) -> Self {
+    pub(super) fn with_fault(value: T, fault: InjectedMailboxFault) -> Self {
         Self { faults: FaultInjection(Some(fault)), ..Self::new(value) }
     }
 
@@ -52,12 +52,12 @@ impl<T> SpinLock<T> {
     /// Locks the value; waits until no other thread holds the lock.
     #[inline]
     pub(super) fn lock(&self) -> SpinLockGuard<'_, T> {
-        self.try_lock().unwrap_or_else(|| self.lock_slowly())
+        self.try_lock().unwrap_or_else(|| self.spin_until_locked())
     }
 
     #[cold]
-    fn lock_slowly(&self) -> SpinLockGuard<'_, T> {
-        let mut spin = SpinWait::new();
+    fn spin_until_locked(&self) -> SpinLockGuard<'_, T> {
+        let mut spin = SpinBackoff::new();
         loop {
             // A load leaves the cache line with the holder, an exchange takes it away. This check is skipped under
             // loom, which may return an old value forever.
@@ -65,7 +65,7 @@ impl<T> SpinLock<T> {
             if is_free && let Some(guard) = self.try_lock() {
                 return guard;
             }
-            spin.wait_once();
+            spin.back_off_once();
         }
     }
 }
@@ -104,7 +104,7 @@ impl<T> Drop for SpinLockGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         // Release: the next holder sees this holder's writes.
-        let ordering = match self.0.faults.injects_fault(MailboxFault::UnlockRelaxed) {
+        let ordering = match self.0.faults.injects_fault(InjectedMailboxFault::UnlockRelaxed) {
             true => Ordering::Relaxed,
             false => Ordering::Release,
         };
@@ -114,9 +114,9 @@ impl<T> Drop for SpinLockGuard<'_, T> {
 
 /// A backoff for a wait on another thread: spin, then yield, then sleep.
 #[derive(Debug)]
-pub(super) struct SpinWait(u32);
+pub(super) struct SpinBackoff(u32);
 
-impl SpinWait {
+impl SpinBackoff {
     /// The rounds of spinning, of 1, 2, 4 … 32 pauses: a microsecond or two in total.
     const SPINS: u32 = 6;
     /// The number of yields after that.
@@ -127,7 +127,7 @@ impl SpinWait {
         Self(0)
     }
 
-    pub(super) fn wait_once(&mut self) {
+    pub(super) fn back_off_once(&mut self) {
         let n = self.0;
         self.0 = n.saturating_add(1);
         if cfg!(any(loom, shuttle)) {

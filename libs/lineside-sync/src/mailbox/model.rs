@@ -13,7 +13,7 @@ use std::{
 use super::{
     MailboxOptions, Receiver, Sender,
     error::{TryRecvError, TrySendError},
-    fault_injection::{FaultInjection, MailboxFault},
+    fault_injection::{FaultInjection, InjectedMailboxFault},
     lock::SpinLock,
     shared::MailboxShared,
 };
@@ -40,7 +40,10 @@ const NERVOUS: MailboxOptions =
 /// The number of the sender, and the message's number in the sender's order.
 type Numbered = (u8, u8);
 
-fn mailbox<T>(options: MailboxOptions, fault: Option<MailboxFault>) -> (Sender<T>, Receiver<T>) {
+fn mailbox<T>(
+    options: MailboxOptions,
+    fault: Option<InjectedMailboxFault>,
+) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(MailboxShared::with_faults(options, FaultInjection(fault)));
     (Sender::from_shared(&shared), Receiver::from_shared(shared))
 }
@@ -58,7 +61,7 @@ fn receive_all<T>(receiver: &mut Receiver<T>) -> Vec<T> {
 }
 
 /// Two threads change the guarded value; the checker detects access at the same time.
-fn lock_guards(fault: Option<MailboxFault>) {
+fn lock_guards(fault: Option<InjectedMailboxFault>) {
     #[cfg(loom)]
     {
         let cell = loom::cell::UnsafeCell::new(0);
@@ -100,7 +103,7 @@ fn one_thread_at_a_time_holds_the_lock() {
 #[cfg(loom)]
 #[test]
 fn releasing_the_lock_without_memory_order_is_detected() {
-    finds_a_fault(|| lock_guards(Some(MailboxFault::UnlockRelaxed)));
+    finds_a_fault(|| lock_guards(Some(InjectedMailboxFault::UnlockRelaxed)));
 }
 
 #[test]
@@ -117,7 +120,7 @@ fn try_lock_succeeds_for_one_thread_at_a_time() {
 }
 
 /// Two senders and a parked receiver; a lost wake-up leaves the receiver parked forever, which the checker detects.
-fn parked(options: MailboxOptions, are_open: bool, fault: Option<MailboxFault>) {
+fn parked(options: MailboxOptions, are_open: bool, fault: Option<InjectedMailboxFault>) {
     let (sender, receiver) = mailbox(options, fault);
     // A checker that has found the receiver parked forever cannot run its destructor.
     let mut receiver = ManuallyDrop::new(receiver);
@@ -141,7 +144,7 @@ fn a_wake_up_is_never_lost() {
 
 #[test]
 fn sleeping_without_a_final_check_is_detected() {
-    finds_a_fault(|| parked(QUIET, false, Some(MailboxFault::SleepWithoutCheck)));
+    finds_a_fault(|| parked(QUIET, false, Some(InjectedMailboxFault::SleepWithoutCheck)));
 }
 
 #[test]
@@ -150,7 +153,7 @@ fn a_wake_up_from_a_slot_is_never_lost() {
 }
 
 /// One sender, which is not dropped: the drop of the last sender would wake the receiver too.
-fn parked_before_a_slot(fault: Option<MailboxFault>) {
+fn parked_before_a_slot(fault: Option<InjectedMailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, fault);
     receiver.shared().open_now();
     let thread = thread::spawn(move || {
@@ -168,11 +171,11 @@ fn a_single_message_in_a_slot_wakes_the_receiver() {
 
 #[test]
 fn marking_a_slot_without_waking_is_detected() {
-    finds_a_fault(|| parked_before_a_slot(Some(MailboxFault::MarkWithoutWake)));
+    finds_a_fault(|| parked_before_a_slot(Some(InjectedMailboxFault::MarkWithoutWake)));
 }
 
 /// A receiver is woken by the drop of the last sender.
-fn last_sender_goes(fault: Option<MailboxFault>) {
+fn last_sender_goes(fault: Option<InjectedMailboxFault>) {
     let (sender, mut receiver) = mailbox::<u8>(QUIET, fault);
     let other = sender.clone();
     let threads = [sender, other].map(|sender| thread::spawn(move || drop(sender)));
@@ -189,7 +192,7 @@ fn dropping_the_last_sender_wakes_the_receiver() {
 
 #[test]
 fn a_last_sender_that_does_not_wake_the_receiver_is_detected() {
-    finds_a_fault(|| last_sender_goes(Some(MailboxFault::LeaveWithoutWake)));
+    finds_a_fault(|| last_sender_goes(Some(InjectedMailboxFault::LeaveWithoutWake)));
 }
 
 /// A waker that unparks one thread.
@@ -202,7 +205,7 @@ impl Wake for Unpark {
 }
 
 /// Two tasks poll for a message in turn; the first gives up, and the second must be woken.
-fn handed_over(fault: Option<MailboxFault>) {
+fn handed_over(fault: Option<InjectedMailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, fault);
     let thread = thread::spawn(move || {
         sender.try_send(7).unwrap();
@@ -228,7 +231,7 @@ fn the_last_registered_waker_is_woken() {
 
 #[test]
 fn waking_an_outdated_waker_is_detected() {
-    finds_a_fault(|| handed_over(Some(MailboxFault::KeepFirstWaker)));
+    finds_a_fault(|| handed_over(Some(InjectedMailboxFault::KeepFirstWaker)));
 }
 
 /// An event loop that sleeps only if `register_waker` allows it, with two senders and the slots open.
@@ -242,8 +245,8 @@ fn an_event_loop_sleeps_only_if_register_waker_allows_it() {
         let waker = Waker::from(Unchecked::new(Unpark(thread::current())));
         let mut received: Vec<Numbered> = Vec::new();
         while received.len() < 2 {
-            received.extend(receiver.drain());
-            if received.len() < 2 && receiver.register_waker(&waker) {
+            received.extend(receiver.drain_available());
+            if received.len() < 2 && receiver.register_waker_if_empty(&waker) {
                 thread::park();
             }
         }
@@ -255,7 +258,7 @@ fn an_event_loop_sleeps_only_if_register_waker_allows_it() {
 }
 
 /// A sender moves from the single queue to its slot while it sends.
-fn slots_open(fault: Option<MailboxFault>) {
+fn slots_open(fault: Option<InjectedMailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, fault);
     let other = sender.clone();
     let sends = thread::spawn(move || (0..3).for_each(|n| sender.try_send((0, n)).unwrap()));
@@ -275,11 +278,11 @@ fn order_is_preserved_while_the_slots_open() {
 
 #[test]
 fn delivering_from_slots_first_is_detected() {
-    finds_a_fault(|| slots_open(Some(MailboxFault::SlotsFirst)));
+    finds_a_fault(|| slots_open(Some(InjectedMailboxFault::SlotsFirst)));
 }
 
 /// The receiver closes the slots while a sender uses one.
-fn slots_close(fault: Option<MailboxFault>) {
+fn slots_close(fault: Option<InjectedMailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, fault);
     receiver.shared().open_now();
     let other = sender.clone();
@@ -287,7 +290,7 @@ fn slots_close(fault: Option<MailboxFault>) {
         thread::spawn(move || (0..n_messages).for_each(|n| sender.try_send((number, n)).unwrap()))
     });
     let mut received = Vec::new();
-    received.extend(receiver.drain());
+    received.extend(receiver.drain_available());
     receiver.close_slots();
     received.extend(receive_all(&mut receiver));
     assert_in_order(&received, [3, 1]);
@@ -303,16 +306,16 @@ fn order_is_preserved_while_the_slots_close() {
 
 #[test]
 fn slots_left_open_are_detected() {
-    finds_a_fault(|| slots_close(Some(MailboxFault::LeaveSlotsOpen)));
+    finds_a_fault(|| slots_close(Some(InjectedMailboxFault::LeaveSlotsOpen)));
 }
 
 #[test]
 fn forgotten_slots_are_detected() {
-    finds_a_fault(|| slots_close(Some(MailboxFault::ForgetTheSlots)));
+    finds_a_fault(|| slots_close(Some(InjectedMailboxFault::ForgetTheSlots)));
 }
 
 /// The slots close and reopen under senders whose view of the mode may be stale by both changes.
-fn slots_close_and_open(fault: Option<MailboxFault>) {
+fn slots_close_and_open(fault: Option<InjectedMailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, fault);
     let other = sender.clone();
     receiver.shared().open_now();
@@ -336,11 +339,11 @@ fn order_is_preserved_while_the_slots_close_and_reopen() {
 #[cfg(loom)]
 #[test]
 fn trusting_a_stale_read_is_detected() {
-    finds_a_fault(|| slots_close_and_open(Some(MailboxFault::TrustStaleMode)));
+    finds_a_fault(|| slots_close_and_open(Some(InjectedMailboxFault::TrustStaleMode)));
 }
 
 /// The slots open and close by themselves.
-fn to_and_fro(fault: Option<MailboxFault>) {
+fn to_and_fro(fault: Option<InjectedMailboxFault>) {
     let (sender, mut receiver) = mailbox(NERVOUS, fault);
     let other = sender.clone();
     let threads = [(0, sender), (1, other)].map(|(number, sender)| {
@@ -360,11 +363,11 @@ fn order_is_preserved_while_the_slots_alternate() {
 /// Also shows that the model above reaches the closing of slots that hold messages.
 #[test]
 fn forgotten_slots_while_alternating_are_detected() {
-    finds_a_fault(|| to_and_fro(Some(MailboxFault::ForgetTheSlots)));
+    finds_a_fault(|| to_and_fro(Some(InjectedMailboxFault::ForgetTheSlots)));
 }
 
 /// The receiver closes while a sender sends: each message is received, or it and all later messages are refused.
-fn closed_while_sending(are_open: bool, fault: Option<MailboxFault>) {
+fn closed_while_sending(are_open: bool, fault: Option<InjectedMailboxFault>) {
     let (sender, mut receiver) = mailbox(QUIET, fault);
     if are_open {
         receiver.shared().open_now();
@@ -378,7 +381,7 @@ fn closed_while_sending(are_open: bool, fault: Option<MailboxFault>) {
             other => panic!("{other:?}"),
         }
     });
-    receiver.close();
+    receiver.close_mailbox();
     let early = receive_all(&mut receiver);
     let n_accepted = thread.join().unwrap();
     assert_in_order(&early, [n_accepted, 0]);
@@ -393,12 +396,12 @@ fn messages_accepted_before_the_close_are_received() {
 
 #[test]
 fn a_close_that_leaves_slots_open_is_detected() {
-    finds_a_fault(|| closed_while_sending(true, Some(MailboxFault::LeaveSlotsOpen)));
+    finds_a_fault(|| closed_while_sending(true, Some(InjectedMailboxFault::LeaveSlotsOpen)));
 }
 
 /// The receiver is dropped while a sender sends. The sender keeps the queues alive, and with them any message left in
 /// them.
-fn receiver_goes(fault: Option<MailboxFault>) {
+fn receiver_goes(fault: Option<InjectedMailboxFault>) {
     let (sender, receiver) = mailbox(QUIET, fault);
     receiver.shared().open_now();
     let message = Arc::new(());
@@ -421,11 +424,11 @@ fn dropping_the_receiver_drops_each_message_once() {
 
 #[test]
 fn a_mailbox_left_open_by_its_receiver_is_detected() {
-    finds_a_fault(|| receiver_goes(Some(MailboxFault::AbandonOpen)));
+    finds_a_fault(|| receiver_goes(Some(InjectedMailboxFault::AbandonOpen)));
 }
 
 /// A sender sends several messages under one lock, more than fit.
-fn list_is_sent(fault: Option<MailboxFault>) {
+fn list_is_sent(fault: Option<InjectedMailboxFault>) {
     let options = MailboxOptions { credits: 2, slot_credits: 2, ..QUIET };
     let (sender, mut receiver) = mailbox(options, fault);
     let other = sender.clone();
@@ -450,12 +453,12 @@ fn a_list_is_sent_in_order_up_to_the_credits() {
 
 #[test]
 fn forgetting_the_rest_of_a_list_is_detected() {
-    finds_a_fault(|| list_is_sent(Some(MailboxFault::ForgetTheRest)));
+    finds_a_fault(|| list_is_sent(Some(InjectedMailboxFault::ForgetTheRest)));
 }
 
 /// There is room for one message, and each of two senders has one: the refused sender gets a slot, although the
 /// receiver does not receive.
-fn refused_for_want_of_room(fault: Option<MailboxFault>) {
+fn refused_for_want_of_room(fault: Option<InjectedMailboxFault>) {
     let options = MailboxOptions { credits: 1, contended_weight: 1, parallel_from: 1, ..QUIET };
     let (sender, mut receiver) = mailbox(options, fault);
     let other = sender.clone();
@@ -469,7 +472,7 @@ fn refused_for_want_of_room(fault: Option<MailboxFault>) {
         })
     });
     let senders = threads.map(|thread| thread.join().unwrap());
-    assert!(receiver.is_parallel());
+    assert!(receiver.are_sender_slots_open());
     drop(senders);
     assert_in_order(&receive_all(&mut receiver), [1, 1]);
 }
@@ -481,5 +484,5 @@ fn a_refused_sender_gets_a_slot() {
 
 #[test]
 fn uncounted_refusals_are_detected() {
-    finds_a_fault(|| refused_for_want_of_room(Some(MailboxFault::RefusalsUncounted)));
+    finds_a_fault(|| refused_for_want_of_room(Some(InjectedMailboxFault::RefusalsUncounted)));
 }

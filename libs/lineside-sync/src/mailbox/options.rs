@@ -41,12 +41,12 @@ impl Default for MailboxOptions {
 
 impl MailboxOptions {
     /// Returns the defaults with room for `n` messages in the single queue and in each slot.
-    pub fn with_credits(n: usize) -> Self {
+    pub fn with_queue_capacity(n: usize) -> Self {
         Self { credits: n, slot_credits: n, ..Self::default() }
     }
 
     /// Raises both credits to at least 1: a queue without room would never pass a message on.
-    pub(super) fn clamp_credits(self) -> Self {
+    pub(super) fn clamp_queue_capacities(self) -> Self {
         let credits = self.credits.max(1);
         let slot_credits = self.slot_credits.max(1);
         Self { credits, slot_credits, ..self }

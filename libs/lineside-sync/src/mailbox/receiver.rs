@@ -11,12 +11,12 @@ use std::{
 };
 
 #[cfg(not(any(loom, shuttle)))]
-use super::{error::RecvTimeoutError, lock::SpinWait};
+use super::{error::RecvTimeoutError, lock::SpinBackoff};
 use super::{
     error::TryRecvError,
-    fault_injection::MailboxFault,
-    shared::{MailboxShared, SleepDecision, WaitingReceiver},
-    slots::TakenMessages,
+    fault_injection::InjectedMailboxFault,
+    shared::{MailboxShared, ReceiverSleepDecision, WaitingReceiver},
+    slots::MessagesTakenFromSlots,
 };
 use crate::primitive::{Arc, thread};
 
@@ -27,7 +27,7 @@ pub struct Receiver<T> {
     shared: Arc<MailboxShared<T>>,
     /// Messages taken from the single queue.
     single: VecDeque<T>,
-    slots: TakenMessages<T>,
+    slots: MessagesTakenFromSlots<T>,
     /// Visits to open slots since the last review, and the messages found in them.
     n_visits: u32,
     n_messages: usize,
@@ -40,7 +40,7 @@ impl<T> Receiver<T> {
         Self {
             shared,
             single: VecDeque::new(),
-            slots: TakenMessages::new(),
+            slots: MessagesTakenFromSlots::new(),
             n_visits: 0,
             n_messages: 0,
             is_early: false,
@@ -55,7 +55,7 @@ impl<T> Receiver<T> {
         match self.pop() {
             Some(message) => Some(message),
             None => {
-                if self.wait_ready() {
+                if self.wait_for_message() {
                     self.pop()
                 } else {
                     None
@@ -75,7 +75,7 @@ impl<T> Receiver<T> {
         match self.pop() {
             Some(message) => Ok(message),
             None => {
-                self.wait_ready_timeout(timeout)?;
+                self.wait_for_message_timeout(timeout)?;
                 self.pop().ok_or(RecvTimeoutError::Closed)
             }
         }
@@ -91,11 +91,11 @@ impl<T> Receiver<T> {
             if let Some(message) = self.pop() {
                 return Ok(message);
             }
-            if !self.collect_queues() {
-                match self.shared.decide_sleep() {
-                    SleepDecision::Ready => {}
-                    SleepDecision::Closed => return Err(TryRecvError::Closed),
-                    SleepDecision::Sleep => return Err(TryRecvError::Empty),
+            if !self.collect_waiting_messages() {
+                match self.shared.receiver_sleep_decision() {
+                    ReceiverSleepDecision::Ready => {}
+                    ReceiverSleepDecision::Closed => return Err(TryRecvError::Closed),
+                    ReceiverSleepDecision::Sleep => return Err(TryRecvError::Empty),
                 }
             }
         }
@@ -119,11 +119,11 @@ impl<T> Receiver<T> {
             if let Some(message) = self.pop() {
                 return Poll::Ready(Some(message));
             }
-            if !self.collect_queues() {
-                match self.try_sleep(WaitingReceiver::Task(context.waker().clone())) {
-                    SleepDecision::Ready => {}
-                    SleepDecision::Closed => return Poll::Ready(None),
-                    SleepDecision::Sleep => return Poll::Pending,
+            if !self.collect_waiting_messages() {
+                match self.sleep_unless_message(WaitingReceiver::Task(context.waker().clone())) {
+                    ReceiverSleepDecision::Ready => {}
+                    ReceiverSleepDecision::Closed => return Poll::Ready(None),
+                    ReceiverSleepDecision::Sleep => return Poll::Pending,
                 }
             }
         }
@@ -159,23 +159,24 @@ impl<T> Receiver<T> {
     /// }
     /// assert!(received.into_iter().eq(0..100));
     /// ```
-    pub fn register_waker(&mut self, waker: &Waker) -> bool {
-        self.has_nothing_in_hand()
-            && self.try_sleep(WaitingReceiver::Task(waker.clone())) == SleepDecision::Sleep
+    pub fn register_waker_if_empty(&mut self, waker: &Waker) -> bool {
+        self.has_no_collected_messages()
+            && self.sleep_unless_message(WaitingReceiver::Task(waker.clone()))
+                == ReceiverSleepDecision::Sleep
     }
 
     /// Waits until a message can be received at once. Returns false if no message will ever come.
-    pub fn wait_ready(&mut self) -> bool {
-        if self.is_ready_soon() {
+    pub fn wait_for_message(&mut self) -> bool {
+        if self.spin_for_message() {
             return true;
         }
         loop {
-            match self.try_sleep(WaitingReceiver::Thread(thread::current())) {
-                SleepDecision::Ready => {}
-                SleepDecision::Closed => return false,
-                SleepDecision::Sleep => thread::park(),
+            match self.sleep_unless_message(WaitingReceiver::Thread(thread::current())) {
+                ReceiverSleepDecision::Ready => {}
+                ReceiverSleepDecision::Closed => return false,
+                ReceiverSleepDecision::Sleep => thread::park(),
             }
-            if self.collect_queues() {
+            if self.collect_waiting_messages() {
                 return true;
             }
         }
@@ -188,20 +189,22 @@ impl<T> Receiver<T> {
     /// Returns the errors of [`recv_timeout`](Self::recv_timeout).
     #[cfg(not(any(loom, shuttle)))]
     #[expect(clippy::disallowed_methods, reason = "only the real clock can park a thread")]
-    pub fn wait_ready_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
-        if self.is_ready_soon() {
+    pub fn wait_for_message_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
+        if self.spin_for_message() {
             return Ok(());
         }
         let start = Instant::now();
         loop {
             let left = timeout.saturating_sub(start.elapsed());
-            match self.try_sleep(WaitingReceiver::Thread(thread::current())) {
-                SleepDecision::Ready => {}
-                SleepDecision::Closed => return Err(RecvTimeoutError::Closed),
-                SleepDecision::Sleep if left.is_zero() => return Err(RecvTimeoutError::Timeout),
-                SleepDecision::Sleep => thread::park_timeout(left),
+            match self.sleep_unless_message(WaitingReceiver::Thread(thread::current())) {
+                ReceiverSleepDecision::Ready => {}
+                ReceiverSleepDecision::Closed => return Err(RecvTimeoutError::Closed),
+                ReceiverSleepDecision::Sleep if left.is_zero() => {
+                    return Err(RecvTimeoutError::Timeout);
+                }
+                ReceiverSleepDecision::Sleep => thread::park_timeout(left),
             }
-            if self.collect_queues() {
+            if self.collect_waiting_messages() {
                 return Ok(());
             }
         }
@@ -211,32 +214,34 @@ impl<T> Receiver<T> {
     ///
     /// *Cost*: a visit if no message is left of the last one, then a move per message. Messages not taken from the
     /// iterator stay in the receiver.
-    pub fn drain(&mut self) -> Drain<'_, T> {
-        if self.has_nothing_in_hand() {
-            self.collect_queues();
+    pub fn drain_available(&mut self) -> Drain<'_, T> {
+        if self.has_no_collected_messages() {
+            self.collect_waiting_messages();
         }
         Drain { receiver: self }
     }
 
     /// Closes the mailbox: sends fail from now on. Messages accepted before can still be received.
-    pub fn close(&mut self) {
-        self.shared.close();
+    pub fn close_mailbox(&mut self) {
+        self.shared.close_mailbox();
     }
 
     /// Returns true if the senders have their own slots, because they contended.
-    pub fn is_parallel(&self) -> bool {
-        self.shared.is_parallel()
+    pub fn are_sender_slots_open(&self) -> bool {
+        self.shared.are_sender_slots_open()
     }
 
     #[inline]
-    fn has_nothing_in_hand(&self) -> bool {
+    fn has_no_collected_messages(&self) -> bool {
         self.single.is_empty() && self.slots.is_empty()
     }
 
     /// Returns the next of the messages already taken.
     #[inline]
     fn pop(&mut self) -> Option<T> {
-        if self.shared.faults.injects_fault(MailboxFault::SlotsFirst) && !self.slots.is_empty() {
+        if self.shared.faults.injects_fault(InjectedMailboxFault::SlotsFirst)
+            && !self.slots.is_empty()
+        {
             return self.slots.pop();
         }
         match self.single.pop_front() {
@@ -250,14 +255,14 @@ impl<T> Receiver<T> {
     /// The slots are visited first and handed out last. A sender's messages are in the single queue before it gets a
     /// slot. So if a message is found in a slot, older messages of its sender can only be in the single queue, which
     /// is taken after the slot. Newer ones get there only after this receiver has closed the slots.
-    fn collect_queues(&mut self) -> bool {
+    fn collect_waiting_messages(&mut self) -> bool {
         let slots = self.shared.slots_if_open();
-        let from_slots = slots.map_or(0, |slots| slots.take_queues(&mut self.slots));
+        let from_slots = slots.map_or(0, |slots| slots.take_marked_queues(&mut self.slots));
         let review = match slots {
-            Some(_) if from_slots > 0 => self.review_slots(from_slots),
+            Some(_) if from_slots > 0 => self.count_visit_and_review_slots(from_slots),
             Some(_) => None,
             None => {
-                self.slots.release_memory();
+                self.slots.free_empty_queues();
                 None
             }
         };
@@ -265,7 +270,7 @@ impl<T> Receiver<T> {
         mem::swap(&mut single.queue, &mut self.single);
         if review.is_some_and(|too_little| too_little || single.n_senders < 2) {
             // After the swap: messages found in the slots now are newer than those taken from them.
-            self.shared.close_slots(&mut single);
+            self.shared.close_sender_slots(&mut single);
         }
         drop(single);
         let n_messages = from_slots + self.single.len();
@@ -274,15 +279,15 @@ impl<T> Receiver<T> {
     }
 
     /// Goes to sleep if there is nothing to receive. The receiver must hold no messages.
-    fn try_sleep(&mut self, waiting: WaitingReceiver) -> SleepDecision {
+    fn sleep_unless_message(&mut self, waiting: WaitingReceiver) -> ReceiverSleepDecision {
         let is_parallel = self.shared.slots_if_open().is_some();
-        let review = if is_parallel { self.review_slots(0) } else { None };
-        self.shared.try_sleep(waiting, review == Some(true))
+        let review = if is_parallel { self.count_visit_and_review_slots(0) } else { None };
+        self.shared.sleep_unless_message(waiting, review == Some(true))
     }
 
     /// Counts a visit to open slots. Returns `None` if no review is due, otherwise true if the visits found too few
     /// messages to justify slots.
-    fn review_slots(&mut self, n_messages: usize) -> Option<bool> {
+    fn count_visit_and_review_slots(&mut self, n_messages: usize) -> Option<bool> {
         let options = self.shared.options;
         self.n_visits += 1;
         self.n_messages += n_messages;
@@ -300,8 +305,8 @@ impl<T> Receiver<T> {
     ///
     /// A receiver that runs after every single message keeps the queue's cache lines moving between two cores. So
     /// after a visit that found few messages it lets some gather.
-    fn is_ready_soon(&mut self) -> bool {
-        if !self.has_nothing_in_hand() {
+    fn spin_for_message(&mut self) -> bool {
+        if !self.has_no_collected_messages() {
             return true;
         }
         #[cfg(not(any(loom, shuttle)))]
@@ -309,15 +314,15 @@ impl<T> Receiver<T> {
             if mem::take(&mut self.is_early) {
                 (0..PAUSES_AFTER_FEW).for_each(|_| crate::primitive::hint::spin_loop());
             }
-            let mut spin = SpinWait::new();
+            let mut spin = SpinBackoff::new();
             for _ in 0..VISITS_BEFORE_PARK {
-                if self.collect_queues() {
+                if self.collect_waiting_messages() {
                     return true;
                 }
-                spin.wait_once();
+                spin.back_off_once();
             }
         }
-        self.collect_queues()
+        self.collect_waiting_messages()
     }
 }
 
@@ -329,7 +334,7 @@ impl<T> Receiver<T> {
 
     /// Closes the slots, as a review with too few messages does.
     pub(super) fn close_slots(&mut self) {
-        self.shared.close_slots(&mut self.shared.single.lock());
+        self.shared.close_sender_slots(&mut self.shared.single.lock());
     }
 }
 
@@ -346,7 +351,7 @@ impl<T> Drop for Receiver<T> {
     /// Closes the mailbox, and drops the messages that were accepted but not received.
     fn drop(&mut self) {
         // Without the lock: destructors are foreign code.
-        drop(self.shared.abandon_receiver());
+        drop(self.shared.close_for_dropped_receiver());
     }
 }
 

@@ -4,8 +4,8 @@ use std::{collections::VecDeque, fmt};
 
 use super::{
     error::{SendError, TrySendError},
-    fault_injection::MailboxFault,
-    lock::SpinWait,
+    fault_injection::InjectedMailboxFault,
+    lock::SpinBackoff,
     shared::MailboxShared,
 };
 use crate::primitive::Arc;
@@ -21,7 +21,7 @@ pub struct Sender<T> {
 
 impl<T> Sender<T> {
     pub(super) fn from_shared(shared: &Arc<MailboxShared<T>>) -> Self {
-        Self { slot: shared.add_sender(), shared: Arc::clone(shared) }
+        Self { slot: shared.count_sender_and_assign_slot(), shared: Arc::clone(shared) }
     }
 
     /// Sends the message, or returns it at once.
@@ -36,7 +36,7 @@ impl<T> Sender<T> {
     #[inline]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         let mut message = Some(message);
-        let appended = self.shared.append_messages(self.slot, |queue, credits| {
+        let appended = self.shared.append_to_sender_queue(self.slot, |queue, credits| {
             if queue.len() < credits
                 && let Some(message) = message.take()
             {
@@ -65,13 +65,13 @@ impl<T> Sender<T> {
         if messages.is_empty() {
             return Ok(());
         }
-        self.shared.append_messages(self.slot, |queue, credits| {
+        self.shared.append_to_sender_queue(self.slot, |queue, credits| {
             let room = credits.saturating_sub(queue.len());
             match room < messages.len() {
                 true => queue.extend(messages.drain(..room)),
                 false => queue.append(messages),
             }
-            if self.shared.faults.injects_fault(MailboxFault::ForgetTheRest) {
+            if self.shared.faults.injects_fault(InjectedMailboxFault::ForgetTheRest) {
                 messages.clear();
             }
         })?;
@@ -89,17 +89,17 @@ impl<T> Sender<T> {
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         match self.try_send(message) {
             Ok(()) => Ok(()),
-            Err(TrySendError::Full(message)) => self.send_slowly(message),
+            Err(TrySendError::Full(message)) => self.send_with_backoff(message),
             Err(TrySendError::Closed(message)) => Err(SendError(message)),
         }
     }
 
     #[cold]
-    fn send_slowly(&self, message: T) -> Result<(), SendError<T>> {
+    fn send_with_backoff(&self, message: T) -> Result<(), SendError<T>> {
         let mut message = message;
-        let mut spin = SpinWait::new();
+        let mut spin = SpinBackoff::new();
         loop {
-            spin.wait_once();
+            spin.back_off_once();
             message = match self.try_send(message) {
                 Ok(()) => return Ok(()),
                 Err(TrySendError::Full(message)) => message,
@@ -109,7 +109,7 @@ impl<T> Sender<T> {
     }
 
     /// Returns true if the receiver is closed or dropped, permanently.
-    pub fn is_closed(&self) -> bool {
+    pub fn is_receiver_closed(&self) -> bool {
         self.shared.is_closed()
     }
 }
@@ -130,7 +130,7 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        self.shared.remove_sender();
+        self.shared.uncount_sender();
     }
 }
 

@@ -11,15 +11,15 @@ pub(super) use super::lock::SpinLock;
 #[cfg(any(loom, shuttle))]
 pub(super) use crate::primitive::Mutex as SpinLock;
 #[cfg(not(any(loom, shuttle)))]
-type Guard<'a, T> = super::lock::SpinLockGuard<'a, T>;
+type SingleQueueGuard<'a, T> = super::lock::SpinLockGuard<'a, T>;
 #[cfg(any(loom, shuttle))]
-type Guard<'a, T> = crate::primitive::MutexGuard<'a, T>;
+type SingleQueueGuard<'a, T> = crate::primitive::MutexGuard<'a, T>;
 
 use super::{
     MailboxOptions,
     error::TrySendError,
-    fault_injection::{FaultInjection, MailboxFault},
-    slots::{AppendOutcome, SLOTS, SlotArray},
+    fault_injection::{FaultInjection, InjectedMailboxFault},
+    slots::{SLOTS, SenderSlotArray, SlotAppendOutcome},
 };
 use crate::primitive::{
     Arc,
@@ -65,14 +65,14 @@ pub(super) struct MailboxShared<T> {
     /// A copy of [`SingleQueue::is_parallel`], read without the lock: may be stale.
     is_parallel: AtomicBool,
     /// Created on first use, under the single queue's lock; visible to a thread that has seen `is_parallel` true.
-    slots: OnceLock<Box<SlotArray<T>>>,
+    slots: OnceLock<Box<SenderSlotArray<T>>>,
     pub(super) faults: FaultInjection,
     pub(super) single: CachePadded<SpinLock<SingleQueue<T>>>,
 }
 
 /// The outcome when a receiver wants to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SleepDecision {
+pub(super) enum ReceiverSleepDecision {
     /// A message waits.
     Ready,
     /// The mailbox is empty and no message will come.
@@ -97,7 +97,7 @@ impl<T> MailboxShared<T> {
             next_slot: 0,
         };
         Self {
-            options: options.clamp_credits(),
+            options: options.clamp_queue_capacities(),
             is_parallel: AtomicBool::new(false),
             slots: OnceLock::new(),
             faults,
@@ -107,7 +107,7 @@ impl<T> MailboxShared<T> {
 
     /// Returns the slots, if they seem to be open.
     #[inline]
-    pub(super) fn slots_if_open(&self) -> Option<&SlotArray<T>> {
+    pub(super) fn slots_if_open(&self) -> Option<&SenderSlotArray<T>> {
         // Acquire: a thread that sees them open also sees them created.
         if self.is_parallel.load(Ordering::Acquire) {
             self.slots.get().map(|slots| &**slots)
@@ -119,23 +119,23 @@ impl<T> MailboxShared<T> {
     /// Lets `fill` append to the queue of a sender with slot `at`, within the credits given to `fill`; returns an
     /// error if the receiver is closed.
     #[inline]
-    pub(super) fn append_messages(
+    pub(super) fn append_to_sender_queue(
         &self,
         at: usize,
         mut fill: impl FnMut(&mut VecDeque<T>, usize),
     ) -> Result<(), TrySendError<()>> {
         loop {
             if let Some(slots) = self.slots_if_open() {
-                match slots.append_messages(at, |queue| fill(queue, self.options.slot_credits)) {
-                    AppendOutcome::Appended => return Ok(()),
-                    AppendOutcome::AppendedFirst => {
-                        if !self.faults.injects_fault(MailboxFault::MarkWithoutWake) {
-                            self.wake_if_sleeping();
+                match slots.append_to_slot(at, |queue| fill(queue, self.options.slot_credits)) {
+                    SlotAppendOutcome::Appended => return Ok(()),
+                    SlotAppendOutcome::AppendedFirst => {
+                        if !self.faults.injects_fault(InjectedMailboxFault::MarkWithoutWake) {
+                            self.wake_receiver_if_sleeping();
                         }
                         return Ok(());
                     }
                     // The receiver is closing the slots, or has closed them: wait for the single queue's lock.
-                    AppendOutcome::Closed => {}
+                    SlotAppendOutcome::Closed => {}
                 }
             }
             let (mut single, was_free) = match self.single.try_lock() {
@@ -147,7 +147,9 @@ impl<T> MailboxShared<T> {
             }
             // The read without the lock may be stale by a closing and an opening: a message in the single queue would
             // then overtake an earlier one of the same sender in a slot.
-            if single.is_parallel && !self.faults.injects_fault(MailboxFault::TrustStaleMode) {
+            if single.is_parallel
+                && !self.faults.injects_fault(InjectedMailboxFault::TrustStaleMode)
+            {
                 continue;
             }
             let n_before = single.queue.len();
@@ -155,7 +157,7 @@ impl<T> MailboxShared<T> {
             // Senders compete for the lock and for room; with slots, a sender that floods its own leaves the others
             // theirs.
             let is_refused = single.queue.len() == n_before
-                && !self.faults.injects_fault(MailboxFault::RefusalsUncounted);
+                && !self.faults.injects_fault(InjectedMailboxFault::RefusalsUncounted);
             let is_free = was_free && !is_refused;
             let contention = match is_free {
                 true => single.contention.saturating_sub(1),
@@ -163,20 +165,20 @@ impl<T> MailboxShared<T> {
             };
             single.contention = contention;
             if contention >= self.options.parallel_from && single.n_senders > 1 {
-                self.assign_slots(&mut single);
+                self.open_sender_slots(&mut single);
             }
-            wake_and_unlock(single);
+            unlock_and_wake_receiver(single);
             return Ok(());
         }
     }
 
     /// Opens the slots. Messages in the single queue are older than any that will be in the slots.
     #[cold]
-    fn assign_slots(&self, single: &mut SingleQueue<T>) {
+    fn open_sender_slots(&self, single: &mut SingleQueue<T>) {
         if single.is_parallel {
             return;
         }
-        self.slots.get_or_init(|| Box::new(SlotArray::new())).open_all();
+        self.slots.get_or_init(|| Box::new(SenderSlotArray::new())).open_all_slots();
         single.contention = 0;
         single.is_parallel = true;
         self.is_parallel.store(true, Ordering::Release);
@@ -187,12 +189,12 @@ impl<T> MailboxShared<T> {
     /// The caller holds the single queue's lock from before the first slot is closed until all are empty. A sender
     /// that finds its slot closed waits for that lock, so its next message comes after its earlier ones.
     #[cold]
-    pub(super) fn close_slots(&self, single: &mut SingleQueue<T>) {
+    pub(super) fn close_sender_slots(&self, single: &mut SingleQueue<T>) {
         let Some(slots) = self.slots.get() else { return };
-        if self.faults.injects_fault(MailboxFault::ForgetTheSlots) {
-            slots.close_all(&mut VecDeque::new());
-        } else if !self.faults.injects_fault(MailboxFault::LeaveSlotsOpen) {
-            slots.close_all(&mut single.queue);
+        if self.faults.injects_fault(InjectedMailboxFault::ForgetTheSlots) {
+            slots.close_all_slots(&mut VecDeque::new());
+        } else if !self.faults.injects_fault(InjectedMailboxFault::LeaveSlotsOpen) {
+            slots.close_all_slots(&mut single.queue);
         }
         single.contention = 0;
         single.is_parallel = false;
@@ -201,63 +203,67 @@ impl<T> MailboxShared<T> {
 
     /// Wakes the receiver if it sleeps. The lock orders this call after or before the receiver's last check.
     #[cold]
-    fn wake_if_sleeping(&self) {
-        wake_and_unlock(self.single.lock());
+    fn wake_receiver_if_sleeping(&self) {
+        unlock_and_wake_receiver(self.single.lock());
     }
 
     /// Puts the receiver to sleep, unless there is a message to receive, or no message will come.
     ///
     /// Replaces an earlier waiting thread or task. `close_slots` closes the slots first.
-    pub(super) fn try_sleep(&self, waiting: WaitingReceiver, close_slots: bool) -> SleepDecision {
+    pub(super) fn sleep_unless_message(
+        &self,
+        waiting: WaitingReceiver,
+        close_slots: bool,
+    ) -> ReceiverSleepDecision {
         let mut single = self.single.lock();
         if close_slots && single.is_parallel {
-            self.close_slots(&mut single);
+            self.close_sender_slots(&mut single);
         }
-        let decision = self.decide_sleep_locked(&single);
-        if decision != SleepDecision::Sleep
-            && !self.faults.injects_fault(MailboxFault::SleepWithoutCheck)
+        let decision = self.receiver_sleep_decision_locked(&single);
+        if decision != ReceiverSleepDecision::Sleep
+            && !self.faults.injects_fault(InjectedMailboxFault::SleepWithoutCheck)
         {
             return decision;
         }
-        if self.faults.injects_fault(MailboxFault::KeepFirstWaker)
+        if self.faults.injects_fault(InjectedMailboxFault::KeepFirstWaker)
             && !matches!(single.waiting, WaitingReceiver::Nobody)
         {
-            return SleepDecision::Sleep;
+            return ReceiverSleepDecision::Sleep;
         }
         let previous = mem::replace(&mut single.waiting, waiting);
         drop(single);
         // A waker's destructor is foreign code.
         drop(previous);
-        SleepDecision::Sleep
+        ReceiverSleepDecision::Sleep
     }
 
     /// Returns the outcome for a receiver that holds no messages.
-    pub(super) fn decide_sleep(&self) -> SleepDecision {
-        self.decide_sleep_locked(&self.single.lock())
+    pub(super) fn receiver_sleep_decision(&self) -> ReceiverSleepDecision {
+        self.receiver_sleep_decision_locked(&self.single.lock())
     }
 
-    fn decide_sleep_locked(&self, single: &SingleQueue<T>) -> SleepDecision {
+    fn receiver_sleep_decision_locked(&self, single: &SingleQueue<T>) -> ReceiverSleepDecision {
         let is_marked =
-            single.is_parallel && self.slots.get().is_some_and(|it| it.has_marked_slot());
+            single.is_parallel && self.slots.get().is_some_and(|it| it.has_slot_with_messages());
         match () {
-            () if is_marked || !single.queue.is_empty() => SleepDecision::Ready,
-            () if single.is_closed || single.n_senders == 0 => SleepDecision::Closed,
-            () => SleepDecision::Sleep,
+            () if is_marked || !single.queue.is_empty() => ReceiverSleepDecision::Ready,
+            () if single.is_closed || single.n_senders == 0 => ReceiverSleepDecision::Closed,
+            () => ReceiverSleepDecision::Sleep,
         }
     }
 
     /// Closes the mailbox; accepted messages wait in the single queue.
-    pub(super) fn close(&self) {
+    pub(super) fn close_mailbox(&self) {
         let mut single = self.single.lock();
         single.is_closed = true;
-        self.close_slots(&mut single);
+        self.close_sender_slots(&mut single);
     }
 
     /// Closes the mailbox as its receiver is dropped; returns the accepted messages and the waiting thread or task.
-    pub(super) fn abandon_receiver(&self) -> (VecDeque<T>, WaitingReceiver) {
+    pub(super) fn close_for_dropped_receiver(&self) -> (VecDeque<T>, WaitingReceiver) {
         let mut single = self.single.lock();
-        single.is_closed = !self.faults.injects_fault(MailboxFault::AbandonOpen);
-        self.close_slots(&mut single);
+        single.is_closed = !self.faults.injects_fault(InjectedMailboxFault::AbandonOpen);
+        self.close_sender_slots(&mut single);
         let waiting = mem::replace(&mut single.waiting, WaitingReceiver::Nobody);
         (mem::take(&mut single.queue), waiting)
     }
@@ -266,12 +272,12 @@ impl<T> MailboxShared<T> {
         self.single.lock().is_closed
     }
 
-    pub(super) fn is_parallel(&self) -> bool {
+    pub(super) fn are_sender_slots_open(&self) -> bool {
         self.single.lock().is_parallel
     }
 
     /// Adds a sender and returns its slot. Slots are assigned in turn.
-    pub(super) fn add_sender(&self) -> usize {
+    pub(super) fn count_sender_and_assign_slot(&self) -> usize {
         let mut single = self.single.lock();
         single.n_senders += 1;
         let at = single.next_slot;
@@ -280,18 +286,20 @@ impl<T> MailboxShared<T> {
     }
 
     /// Removes a sender; removing the last one wakes the receiver.
-    pub(super) fn remove_sender(&self) {
+    pub(super) fn uncount_sender(&self) {
         let mut single = self.single.lock();
         single.n_senders -= 1;
-        if single.n_senders == 0 && !self.faults.injects_fault(MailboxFault::LeaveWithoutWake) {
-            wake_and_unlock(single);
+        if single.n_senders == 0
+            && !self.faults.injects_fault(InjectedMailboxFault::LeaveWithoutWake)
+        {
+            unlock_and_wake_receiver(single);
         }
     }
 }
 
 /// Wakes the waiting receiver, once, and without the lock: a waker is foreign code.
 #[inline]
-fn wake_and_unlock<T>(mut single: Guard<'_, SingleQueue<T>>) {
+fn unlock_and_wake_receiver<T>(mut single: SingleQueueGuard<'_, SingleQueue<T>>) {
     if let WaitingReceiver::Nobody = single.waiting {
         return;
     }
@@ -306,7 +314,7 @@ impl<T> MailboxShared<T> {
     pub(super) fn open_now(&self) {
         let mut single = self.single.lock();
         if !single.is_closed {
-            self.assign_slots(&mut single);
+            self.open_sender_slots(&mut single);
         }
     }
 }

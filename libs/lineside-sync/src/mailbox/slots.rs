@@ -20,7 +20,7 @@ struct SenderSlot<T> {
 
 /// All slots, each on its own cache line.
 #[derive(Debug)]
-pub(super) struct SlotArray<T> {
+pub(super) struct SenderSlotArray<T> {
     /// A bit per slot that was empty and got a message. Set under the slot's lock, so that a closed slot is never
     /// marked again.
     marked: CachePadded<AtomicU64>,
@@ -29,7 +29,7 @@ pub(super) struct SlotArray<T> {
 
 /// The outcome of an attempt to append to a slot.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum AppendOutcome {
+pub(super) enum SlotAppendOutcome {
     /// The slot is closed.
     Closed,
     /// Appended; the sender has nothing more to do.
@@ -40,14 +40,14 @@ pub(super) enum AppendOutcome {
 
 /// The messages that the receiver has taken from the slots.
 #[derive(Debug)]
-pub(super) struct TakenMessages<T> {
+pub(super) struct MessagesTakenFromSlots<T> {
     /// A bit per queue that holds messages.
     marked: u64,
     /// One queue per slot once the slots were open, none before.
     queues: Vec<VecDeque<T>>,
 }
 
-impl<T> SlotArray<T> {
+impl<T> SenderSlotArray<T> {
     /// Creates closed and empty slots.
     pub(super) fn new() -> Self {
         let slot = || SenderSlot { queue: VecDeque::new(), is_open: false };
@@ -57,36 +57,36 @@ impl<T> SlotArray<T> {
 
     /// Lets `fill` append to the queue of the slot `at`.
     #[inline]
-    pub(super) fn append_messages(
+    pub(super) fn append_to_slot(
         &self,
         at: usize,
         fill: impl FnOnce(&mut VecDeque<T>),
-    ) -> AppendOutcome {
-        let Some(slot) = self.slots.get(at) else { return AppendOutcome::Closed };
+    ) -> SlotAppendOutcome {
+        let Some(slot) = self.slots.get(at) else { return SlotAppendOutcome::Closed };
         let mut slot = slot.lock();
         if !slot.is_open {
-            return AppendOutcome::Closed;
+            return SlotAppendOutcome::Closed;
         }
         let was_empty = slot.queue.is_empty();
         fill(&mut slot.queue);
         // Release: a thread that finds the mark also finds the writes before it. Only the first mark must check for a
         // sleeping receiver; until the receiver's next visit it finds all further marks.
         match was_empty && self.marked.fetch_or(1 << at, Ordering::AcqRel) == 0 {
-            true => AppendOutcome::AppendedFirst,
-            false => AppendOutcome::Appended,
+            true => SlotAppendOutcome::AppendedFirst,
+            false => SlotAppendOutcome::Appended,
         }
     }
 
     /// Returns true if a slot was marked since the last visit.
-    pub(super) fn has_marked_slot(&self) -> bool {
+    pub(super) fn has_slot_with_messages(&self) -> bool {
         self.marked.load(Ordering::Acquire) != 0
     }
 
     /// Swaps the queues of marked slots with the empty ones in `taken`; returns the number of messages taken.
     ///
     /// `taken` must be empty.
-    pub(super) fn take_queues(&self, taken: &mut TakenMessages<T>) -> usize {
-        if !self.has_marked_slot() {
+    pub(super) fn take_marked_queues(&self, taken: &mut MessagesTakenFromSlots<T>) -> usize {
+        if !self.has_slot_with_messages() {
             return 0;
         }
         if taken.queues.is_empty() {
@@ -104,14 +104,14 @@ impl<T> SlotArray<T> {
         n_messages
     }
 
-    pub(super) fn open_all(&self) {
+    pub(super) fn open_all_slots(&self) {
         for slot in &self.slots {
             slot.lock().is_open = true;
         }
     }
 
     /// Closes every slot, moves its messages to the end of `queue` and frees its memory.
-    pub(super) fn close_all(&self, queue: &mut VecDeque<T>) {
+    pub(super) fn close_all_slots(&self, queue: &mut VecDeque<T>) {
         for slot in &self.slots {
             let mut slot = slot.lock();
             slot.is_open = false;
@@ -122,7 +122,7 @@ impl<T> SlotArray<T> {
     }
 }
 
-impl<T> TakenMessages<T> {
+impl<T> MessagesTakenFromSlots<T> {
     pub(super) fn new() -> Self {
         Self { marked: 0, queues: Vec::new() }
     }
@@ -151,7 +151,7 @@ impl<T> TakenMessages<T> {
     }
 
     /// Frees the memory of the queues, if they are empty. For use once the slots are closed.
-    pub(super) fn release_memory(&mut self) {
+    pub(super) fn free_empty_queues(&mut self) {
         if self.marked == 0 && !self.queues.is_empty() {
             self.queues = Vec::new();
         }

@@ -120,7 +120,7 @@ const UNSEEN: u64 = u64::MAX;
 
 impl RingCursor {
     /// Creates a cursor for a reader that has everything up to `offset`.
-    pub const fn at_offset(offset: u64) -> Self {
+    pub const fn cursor_at_offset(offset: u64) -> Self {
         Self { offset, entry: UNCOUNTED, version: UNSEEN }
     }
 
@@ -133,12 +133,13 @@ impl RingCursor {
 /// The entries that a reader can no longer get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum MissedEntries {
+pub enum MissedRingEntries {
     /// The reader has missed nothing.
     Nothing,
     /// The exact number of entries after the cursor that were overwritten before the reader took them.
     Entries(u64),
-    /// The entries after the cursor were replaced as a whole ([`Ring::restate_up_to`], [`Ring::restart_from`]), or the
-    /// cursor was created from an offset and the ring does not know how many entries followed it.
+    /// The entries after the cursor were replaced as a whole ([`Ring::replace_entries_by_state_at`],
+    /// [`Ring::restart_sequence_from`]), or the cursor was created from an offset and the ring does not know how many
+    /// entries followed it.
     Uncounted,
 }

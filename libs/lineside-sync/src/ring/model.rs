@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{MissedEntries, Ring, RingBounds, RingCursor, RingEntry, RingItem, SharedRing};
+use super::{MissedRingEntries, Ring, RingBounds, RingCursor, RingEntry, RingItem, SharedRing};
 use crate::model::{explore, finds_a_fault};
 use crate::primitive::thread;
 
@@ -40,13 +40,13 @@ fn reading_while_it_is_written(fault: RingFault) {
             }
         }
     });
-    let mut reader = Reader { cursor: RingCursor::at_offset(0), accounted: 0, fault };
+    let mut reader = Reader { cursor: RingCursor::cursor_at_offset(0), accounted: 0, fault };
     reader.take_entries(&log);
     reader.take_entries(&log);
     writer.join().expect("no panic");
     reader.take_entries(&log);
     assert_eq!(reader.accounted, ENTRIES, "an entry was neither taken nor reported as missed");
-    assert!(!log.has_news(&reader.cursor));
+    assert!(!log.has_unseen_changes(&reader.cursor));
 }
 
 struct Reader {
@@ -58,17 +58,17 @@ struct Reader {
 
 impl Reader {
     fn take_entries(&mut self, log: &SharedRing<Ring<Number>>) {
-        if !log.has_news(&self.cursor) {
+        if !log.has_unseen_changes(&self.cursor) {
             return;
         }
-        let asked = log.lock().missed_since(&self.cursor);
+        let asked = log.lock().entries_missed_since(&self.cursor);
         let mut taken: Vec<RingEntry<Number>> = Vec::new();
-        let told = log.take_after(&mut self.cursor, usize::MAX, &mut taken);
+        let told = log.take_entries_after(&mut self.cursor, usize::MAX, &mut taken);
         let missed = if self.fault == RingFault::MissedReadBefore { asked } else { told };
         match missed {
-            MissedEntries::Nothing => {}
-            MissedEntries::Entries(entries) => self.accounted += entries,
-            MissedEntries::Uncounted => {
+            MissedRingEntries::Nothing => {}
+            MissedRingEntries::Entries(entries) => self.accounted += entries,
+            MissedRingEntries::Uncounted => {
                 panic!("the ring did not count the dropped entries")
             }
         }

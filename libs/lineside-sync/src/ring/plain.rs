@@ -6,10 +6,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::freed::FreedItems;
-use super::prefetch::{AHEAD, prefetch_entry};
+use super::freed::DeferredDropItems;
+use super::prefetch::{AHEAD, prefetch_reference_count};
 use super::{
-    MissedEntries, RingBounds, RingCursor, RingEntry, RingItem, SLOTS_MIN, UNCOUNTED, UNSEEN,
+    MissedRingEntries, RingBounds, RingCursor, RingEntry, RingItem, SLOTS_MIN, UNCOUNTED, UNSEEN,
 };
 
 /// A bounded run of entries that overwrites the oldest first.
@@ -34,18 +34,18 @@ pub struct Ring<T: ?Sized> {
     /// From here on every offset has had an entry.
     whole_since: u64,
     slots_min: usize,
-    pub(super) freed: FreedItems<T>,
+    pub(super) freed: DeferredDropItems<T>,
 }
 
 impl<T: RingItem + ?Sized> Ring<T> {
     /// Creates an empty ring that covers everything after `floor`, with [`SLOTS_MIN`] slots.
     pub fn new(floor: u64) -> Self {
-        Self::with_slots(floor, SLOTS_MIN)
+        Self::with_min_slots(floor, SLOTS_MIN)
     }
 
     /// Creates an empty ring that never has fewer than `slots` slots, so that it need not grow while it fills up to
     /// them.
-    pub fn with_slots(floor: u64, slots: usize) -> Self {
+    pub fn with_min_slots(floor: u64, slots: usize) -> Self {
         Self {
             entries: VecDeque::with_capacity(slots),
             bytes: 0,
@@ -58,12 +58,12 @@ impl<T: RingItem + ?Sized> Ring<T> {
             restated: floor,
             whole_since: floor,
             slots_min: slots,
-            freed: FreedItems::AtOnce,
+            freed: DeferredDropItems::AtOnce,
         }
     }
 
     /// Returns the offset of the newest entry, or the floor.
-    pub fn top_offset(&self) -> u64 {
+    pub fn newest_offset(&self) -> u64 {
         self.top
     }
 
@@ -73,7 +73,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
     }
 
     /// Returns the floor: the ring holds all entries after this offset.
-    pub fn floor_offset(&self) -> u64 {
+    pub fn oldest_covered_offset(&self) -> u64 {
         self.floor
     }
 
@@ -98,41 +98,41 @@ impl<T: RingItem + ?Sized> Ring<T> {
     }
 
     /// Returns the version, which rises with every change that concerns readers: an append, a restatement, a new life.
-    pub fn version(&self) -> u64 {
+    pub fn change_version(&self) -> u64 {
         self.version
     }
 
     /// Returns true if a reader that has everything up to `offset` can get all later entries.
-    pub fn covers_offset(&self, offset: u64) -> bool {
+    pub fn holds_all_entries_after(&self, offset: u64) -> bool {
         offset >= self.floor
     }
 
     /// Returns true if a reader at `offset` has missed an entry for good. After a [restatement](Self::restate_up_to) a
     /// ring may not cover a reader that has lost nothing.
-    pub fn has_lost_entries(&self, offset: u64) -> bool {
+    pub fn has_reader_lost_entries(&self, offset: u64) -> bool {
         offset < self.lost
     }
 
     /// Returns the entries after the cursor that a reader can no longer get.
-    pub fn missed_since(&self, cursor: &RingCursor) -> MissedEntries {
-        if self.covers_offset(cursor.offset) {
-            return MissedEntries::Nothing;
+    pub fn entries_missed_since(&self, cursor: &RingCursor) -> MissedRingEntries {
+        if self.holds_all_entries_after(cursor.offset) {
+            return MissedRingEntries::Nothing;
         }
         if cursor.offset < self.restated {
-            MissedEntries::Uncounted
+            MissedRingEntries::Uncounted
         } else if cursor.entry != UNCOUNTED {
-            MissedEntries::Entries(self.entries_before.saturating_sub(cursor.entry))
+            MissedRingEntries::Entries(self.entries_before.saturating_sub(cursor.entry))
         } else if cursor.offset >= self.whole_since {
-            MissedEntries::Entries(self.floor - cursor.offset)
+            MissedRingEntries::Entries(self.floor - cursor.offset)
         } else {
-            MissedEntries::Uncounted
+            MissedRingEntries::Uncounted
         }
     }
 
     /// Returns the first entry after `offset`, and true if it is the newest.
     ///
     /// Cost: a binary search in the slots, which reads no item.
-    pub fn first_after(&self, offset: u64) -> Option<(&RingEntry<T>, bool)> {
+    pub fn first_entry_after(&self, offset: u64) -> Option<(&RingEntry<T>, bool)> {
         if offset >= self.top {
             return None;
         }
@@ -143,14 +143,14 @@ impl<T: RingItem + ?Sized> Ring<T> {
     /// Adds up to `max` of the entries after the cursor, oldest first, to `into`, and moves the cursor past them. A
     /// reader that was overtaken continues at the oldest entry; the result says what it missed. The cursor must belong
     /// to this ring.
-    pub fn take_after(
+    pub fn take_entries_after(
         &self,
         cursor: &mut RingCursor,
         max: usize,
         into: &mut Vec<RingEntry<T>>,
-    ) -> MissedEntries {
-        let missed = self.missed_since(cursor);
-        let first = if missed != MissedEntries::Nothing {
+    ) -> MissedRingEntries {
+        let missed = self.entries_missed_since(cursor);
+        let first = if missed != MissedRingEntries::Nothing {
             cursor.offset = self.floor;
             0
         } else if cursor.entry != UNCOUNTED {
@@ -162,7 +162,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
         let end = first.saturating_add(max).min(self.entries.len());
         into.reserve(end - first);
         for index in first..end {
-            self.entries.get(index + AHEAD).inspect(|entry| prefetch_entry(entry));
+            self.entries.get(index + AHEAD).inspect(|entry| prefetch_reference_count(entry));
             into.extend(self.entries.get(index).cloned());
         }
         cursor.entry = self.entries_before + end as u64;
@@ -230,7 +230,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
 
     /// Replaces everything up to `offset`, or to the top if that is higher, by the state there: no reader loses an
     /// entry, but a reader before it needs the state.
-    pub fn restate_up_to(&mut self, offset: u64) {
+    pub fn replace_entries_by_state_at(&mut self, offset: u64) {
         self.clear();
         self.top = self.top.max(offset);
         self.floor = self.top;
@@ -241,7 +241,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
 
     /// Starts a new life of the sequence, which covers everything after `floor`. The entries here belong to the old
     /// life and are dropped; a reader must know the life of its cursor.
-    pub fn restart_from(&mut self, floor: u64) {
+    pub fn restart_sequence_from(&mut self, floor: u64) {
         self.clear();
         self.entries.shrink_to(self.slots_min);
         self.floor = floor;
@@ -256,7 +256,7 @@ impl<T: RingItem + ?Sized> Ring<T> {
     fn clear(&mut self) {
         self.entries_before += self.entries.len() as u64;
         self.bytes = 0;
-        self.entries.drain(..).for_each(|entry| self.freed.add_item(entry.item));
+        self.entries.drain(..).for_each(|entry| self.freed.drop_or_defer_item(entry.item));
     }
 
     fn drop_oldest(&mut self) -> bool {
@@ -265,9 +265,9 @@ impl<T: RingItem + ?Sized> Ring<T> {
         self.entries_before += 1;
         self.floor = oldest.offset;
         self.lost = oldest.offset;
-        self.freed.add_item(oldest.item);
+        self.freed.drop_or_defer_item(oldest.item);
         // A full ring drops again soon, and overtaken readers take from here.
-        self.entries.get(AHEAD).inspect(|entry| prefetch_entry(entry));
+        self.entries.get(AHEAD).inspect(|entry| prefetch_reference_count(entry));
         true
     }
 }

@@ -16,7 +16,7 @@ pub(super) const AHEAD: usize = 2;
 
 /// Prefetches the entry's reference count, which is stored before the item, without waiting for it.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(super) fn prefetch_entry<T: ?Sized>(entry: &RingEntry<T>) {
+pub(super) fn prefetch_reference_count<T: ?Sized>(entry: &RingEntry<T>) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     let item = std::sync::Arc::as_ptr(&entry.item).cast::<i8>();
     let counts = item.wrapping_sub(2 * size_of::<usize>());
@@ -26,4 +26,4 @@ pub(super) fn prefetch_entry<T: ?Sized>(entry: &RingEntry<T>) {
 
 /// Does nothing on other targets, where the first access waits.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-pub(super) fn prefetch_entry<T: ?Sized>(_: &RingEntry<T>) {}
+pub(super) fn prefetch_reference_count<T: ?Sized>(_: &RingEntry<T>) {}

@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use super::freed::FreedItems;
-use super::{MissedEntries, Ring, RingBounds, RingCursor, RingEntry, RingItem, UNSEEN};
+use super::freed::DeferredDropItems;
+use super::{MissedRingEntries, Ring, RingBounds, RingCursor, RingEntry, RingItem, UNSEEN};
 use crate::primitive::atomic::{AtomicU64, Ordering};
 use crate::primitive::{Mutex, MutexGuard};
 
@@ -50,9 +50,9 @@ impl<L: HasRing> SharedRing<L> {
     /// Puts `inner` behind the lock.
     pub fn new(mut inner: L) -> Self {
         let ring = inner.ring_mut();
-        ring.freed = FreedItems::new_deferred();
+        ring.freed = DeferredDropItems::new_deferred();
         Self {
-            version: AtomicU64::new(ring.version()),
+            version: AtomicU64::new(ring.change_version()),
             inner: Mutex::new(inner),
             #[cfg(all(test, any(loom, shuttle)))]
             fault: super::model::RingFault::None,
@@ -62,32 +62,37 @@ impl<L: HasRing> SharedRing<L> {
     /// Locks the ring. Hold the guard as briefly as possible: take no other lock, call no callback, walk no entries.
     pub fn lock(&self) -> RingGuard<'_, L> {
         let inner = self.inner.lock();
-        let locked_version = inner.ring().version();
-        RingGuard { version: &self.version, locked_version, inner, freed: FreedItems::AtOnce }
+        let locked_version = inner.ring().change_version();
+        RingGuard {
+            version: &self.version,
+            locked_version,
+            inner,
+            freed: DeferredDropItems::AtOnce,
+        }
     }
 
     /// Returns the ring's [version](Ring::version), without the lock.
-    pub fn version(&self) -> u64 {
+    pub fn change_version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
     /// Returns true if this reader has not seen everything. One load.
-    pub fn has_news(&self, cursor: &RingCursor) -> bool {
-        cursor.version == UNSEEN || self.version() != cursor.version
+    pub fn has_unseen_changes(&self, cursor: &RingCursor) -> bool {
+        cursor.version == UNSEEN || self.change_version() != cursor.version
     }
 
     /// Calls [`Ring::take_after`] under the lock; the caller walks the entries without it. If `into` must grow, it
     /// grows under the lock: reuse it from call to call.
-    pub fn take_after(
+    pub fn take_entries_after(
         &self,
         cursor: &mut RingCursor,
         max: usize,
         into: &mut Vec<RingEntry<L::Item>>,
-    ) -> MissedEntries {
-        let missed = self.lock().ring().take_after(cursor, max, into);
+    ) -> MissedRingEntries {
+        let missed = self.lock().ring().take_entries_after(cursor, max, into);
         #[cfg(all(test, any(loom, shuttle)))]
         if self.fault == super::model::RingFault::VersionReadAfterTake {
-            cursor.version = self.version();
+            cursor.version = self.change_version();
         }
         missed
     }
@@ -105,7 +110,9 @@ impl<L: HasRing> SharedRing<L> {
 
 impl<L: HasRing> fmt::Debug for SharedRing<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedRing").field("version", &self.version()).finish_non_exhaustive()
+        f.debug_struct("SharedRing")
+            .field("version", &self.change_version())
+            .finish_non_exhaustive()
     }
 }
 
@@ -116,7 +123,7 @@ pub struct RingGuard<'a, L: HasRing> {
     locked_version: u64,
     // The order of the fields matters: the lock is released first, then the freed items are dropped.
     inner: MutexGuard<'a, L>,
-    freed: FreedItems<L::Item>,
+    freed: DeferredDropItems<L::Item>,
 }
 
 impl<L: HasRing> Deref for RingGuard<'_, L> {
@@ -137,10 +144,10 @@ impl<L: HasRing> Drop for RingGuard<'_, L> {
     fn drop(&mut self) {
         let ring = self.inner.ring_mut();
         // A store that changes nothing would still take the cache line from all readers.
-        if self.locked_version != ring.version() {
-            self.version.store(ring.version(), Ordering::Release);
+        if self.locked_version != ring.change_version() {
+            self.version.store(ring.change_version(), Ordering::Release);
         }
-        self.freed = ring.freed.take_items();
+        self.freed = ring.freed.take_deferred_items();
     }
 }
 

@@ -69,13 +69,13 @@ impl Semaphore {
 
     /// Returns a permit, if one is left at this moment. It borrows the semaphore, which is the cheapest way.
     pub fn try_acquire(&self) -> Option<Permit<'_>> {
-        self.take_permit().then(|| Permit { semaphore: self })
+        self.try_take_permit().then(|| Permit { semaphore: self })
     }
 
     /// Returns a permit that can be moved into a task, if one is left at this moment. Compared to
     /// [`try_acquire`](Self::try_acquire) a granted permit costs one more reference count.
     pub fn try_acquire_owned(self: &Arc<Self>) -> Option<OwnedPermit> {
-        self.take_permit().then(|| OwnedPermit { semaphore: Arc::clone(self) })
+        self.try_take_permit().then(|| OwnedPermit { semaphore: Arc::clone(self) })
     }
 
     /// Returns the largest number of permits that may be taken at a time.
@@ -108,7 +108,7 @@ impl Semaphore {
         debug_assert!(changed.is_ok(), "an update without a condition cannot fail");
     }
 
-    fn take_permit(&self) -> bool {
+    fn try_take_permit(&self) -> bool {
         let mut word = self.word.load(Relaxed);
         loop {
             if unpack_permits(word) >= unpack_limit(word) {

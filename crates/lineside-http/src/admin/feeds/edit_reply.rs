@@ -51,7 +51,7 @@ impl OverrideReply {
             paused: feed_override.is_some_and(|feed_override| feed_override.paused),
             toml: format_feed_toml(id, &keys).ok().filter(|_| !keys.is_empty()),
             keys,
-            persistent: app.settings().persists_edits(),
+            persistent: app.live_settings().persists_edits(),
         }
     }
 }

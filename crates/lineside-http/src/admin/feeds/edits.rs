@@ -9,14 +9,14 @@ use lineside_ingest::FeedId;
 use serde_json::Value;
 
 use super::edit_reply::{EditReply, OverrideReply};
-use super::{apply_edit, parse_feed_id};
+use super::{apply_or_preview_edit, parse_feed_id};
 use crate::app::App;
 use crate::errors::{Problem, Refusal};
 use crate::lookup;
 use crate::parameters::QueryParameters;
 use crate::settings::{EditAction, EditError};
 
-fn parse_keys(body: &Bytes) -> Result<FeedKeys, Refusal> {
+fn parse_feed_keys(body: &Bytes) -> Result<FeedKeys, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
         let reason = format!("expected a JSON object with the keys of a feed: {error}");
         Refusal::BadParameter { name: "body", reason: reason.into() }
@@ -50,15 +50,15 @@ pub(super) async fn add_feed(
     parameters: QueryParameters,
     body: Bytes,
 ) -> Result<Response, Refusal> {
-    let mut keys = parse_keys(&body)?;
+    let mut keys = parse_feed_keys(&body)?;
     let id = match keys.remove("id") {
         Some(Value::String(id)) => FeedId::new(&id).map_err(|error| error.to_string()),
         _ => Err("expected text".to_owned()),
     };
-    let mut faults = app.settings().find_key_faults(None, &keys);
+    let mut faults = app.live_settings().find_key_errors(None, &keys);
     match id {
         Ok(id) if faults.is_empty() => {
-            apply_edit(&app, id, EditAction::Add(keys), &parameters).await
+            apply_or_preview_edit(&app, id, EditAction::Add(keys), &parameters).await
         }
         id => {
             let fault = id.err().map(|reason| OverrideKeyError { key: "id".to_owned(), reason });
@@ -83,7 +83,7 @@ pub(super) async fn get_override(
     Path(id): Path<String>,
 ) -> Result<Json<OverrideReply>, Refusal> {
     let known = parse_feed_id(&id)?;
-    let (feed_override, in_file) = app.settings().find_override(&known);
+    let (feed_override, in_file) = app.live_settings().find_feed_override(&known);
     if feed_override.is_none() {
         lookup::find_feed(&app, &id)?;
     }
@@ -118,8 +118,8 @@ pub(super) async fn change_feed(
     parameters: QueryParameters,
     body: Bytes,
 ) -> Result<Response, Refusal> {
-    let keys = parse_keys(&body)?;
-    apply_edit(&app, parse_feed_id(&id)?, EditAction::Change(keys), &parameters).await
+    let keys = parse_feed_keys(&body)?;
+    apply_or_preview_edit(&app, parse_feed_id(&id)?, EditAction::Change(keys), &parameters).await
 }
 
 /// Removes a feed
@@ -143,7 +143,7 @@ pub(super) async fn remove_feed(
     Path(id): Path<String>,
     parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
-    apply_edit(&app, parse_feed_id(&id)?, EditAction::Remove, &parameters).await
+    apply_or_preview_edit(&app, parse_feed_id(&id)?, EditAction::Remove, &parameters).await
 }
 
 /// Deletes all overrides of a feed
@@ -166,7 +166,7 @@ pub(super) async fn revert_feed(
     Path(id): Path<String>,
     parameters: QueryParameters,
 ) -> Result<Response, Refusal> {
-    apply_edit(&app, parse_feed_id(&id)?, EditAction::Revert, &parameters).await
+    apply_or_preview_edit(&app, parse_feed_id(&id)?, EditAction::Revert, &parameters).await
 }
 
 /// Pauses a feed
@@ -185,7 +185,8 @@ pub(super) async fn pause_feed(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Response, Refusal> {
-    apply_edit(&app, parse_feed_id(&id)?, EditAction::Pause, &QueryParameters::default()).await
+    apply_or_preview_edit(&app, parse_feed_id(&id)?, EditAction::Pause, &QueryParameters::default())
+        .await
 }
 
 /// Resumes a paused feed
@@ -202,5 +203,11 @@ pub(super) async fn resume_feed(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Response, Refusal> {
-    apply_edit(&app, parse_feed_id(&id)?, EditAction::Resume, &QueryParameters::default()).await
+    apply_or_preview_edit(
+        &app,
+        parse_feed_id(&id)?,
+        EditAction::Resume,
+        &QueryParameters::default(),
+    )
+    .await
 }

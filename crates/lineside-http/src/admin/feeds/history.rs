@@ -5,17 +5,17 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use lineside_config::overrides::{FeedOverride, KeyDifference, diff_keys, redact_secrets};
 use lineside_config::times::format_rfc3339;
-use lineside_store::NumberedEdit;
+use lineside_store::NumberedOverrideEdit;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::edit_reply::EditReply;
-use super::{apply_edit, parse_bool_parameter, parse_feed_id};
+use super::{apply_or_preview_edit, parse_bool_parameter, parse_feed_id};
 use crate::app::App;
 use crate::errors::{Problem, Refusal};
-use crate::parameters::{QueryParameters, bad_parameter};
-use crate::settings::edit_log::before_and_after;
+use crate::parameters::{QueryParameters, bad_parameter_refusal};
+use crate::settings::edit_log::parse_before_and_after;
 use crate::settings::{EditAction, EditError, HISTORY_SHOWN};
 
 /// One edit of a feed.
@@ -68,11 +68,11 @@ pub(super) struct FullEditHistory {
         (status = 401, description = "`not_admin`", body = Problem)
     )
 )]
-pub(super) async fn get_history(
+pub(super) async fn get_feed_edit_history(
     State(app): State<App>,
     Path(id): Path<String>,
 ) -> Result<Json<EditHistory>, Refusal> {
-    let edits = app.settings().feed_history(parse_feed_id(&id)?).await?;
+    let edits = app.live_settings().list_feed_edits(parse_feed_id(&id)?).await?;
     Ok(Json(EditHistory { items: edits.into_iter().map(edit_item).collect() }))
 }
 
@@ -86,29 +86,29 @@ pub(super) async fn get_history(
         (status = 401, description = "`not_admin`", body = Problem)
     )
 )]
-pub(super) async fn get_full_history(
+pub(super) async fn get_all_feeds_edit_history(
     State(app): State<App>,
     parameters: QueryParameters,
 ) -> Result<Json<FullEditHistory>, Refusal> {
-    let edits = app.settings().history_before(parse_before(&parameters)?).await?;
-    let next = next_before(&edits).map(|n| format!("/api/v1/admin/history?before={n}"));
+    let edits = app.live_settings().list_edits_before(parse_before_parameter(&parameters)?).await?;
+    let next = next_page_before(&edits).map(|n| format!("/api/v1/admin/history?before={n}"));
     Ok(Json(FullEditHistory { items: edits.into_iter().map(edit_item).collect(), next }))
 }
 
 /// Parses the parameter `before`, the number of the edit after the page; `i64::MAX` without it.
-pub fn parse_before(parameters: &QueryParameters) -> Result<i64, Refusal> {
+pub fn parse_before_parameter(parameters: &QueryParameters) -> Result<i64, Refusal> {
     let Some(text) = parameters.find_value("before") else { return Ok(i64::MAX) };
     let number = text.parse::<i64>().ok().filter(|number| *number >= 1);
-    number.ok_or_else(|| bad_parameter("before", "expected the number of an edit"))
+    number.ok_or_else(|| bad_parameter_refusal("before", "expected the number of an edit"))
 }
 
 /// Returns the `before` of the next page, if this page is full.
-pub fn next_before(edits: &[NumberedEdit]) -> Option<i64> {
+pub fn next_page_before(edits: &[NumberedOverrideEdit]) -> Option<i64> {
     edits.last().filter(|_| edits.len() >= HISTORY_SHOWN).map(|(n, _)| *n)
 }
 
-fn edit_item((n, edit): NumberedEdit) -> EditItem {
-    let (before, after) = before_and_after(&edit);
+fn edit_item((n, edit): NumberedOverrideEdit) -> EditItem {
+    let (before, after) = parse_before_and_after(&edit);
     let keys = |feed_override: &Option<FeedOverride>| {
         feed_override.as_ref().map(|feed_override| feed_override.keys.clone())
     };
@@ -162,8 +162,13 @@ pub(super) async fn undo_feed_edit(
 ) -> Result<Response, Refusal> {
     let number = n.parse().map_err(|_| Refusal::from(EditError::UnknownEdit))?;
     let overwrites = parse_bool_parameter(&parameters, "overwrite")?.unwrap_or(false);
-    apply_edit(&app, parse_feed_id(&id)?, EditAction::Undo { number, overwrites }, &parameters)
-        .await
+    apply_or_preview_edit(
+        &app,
+        parse_feed_id(&id)?,
+        EditAction::Undo { number, overwrites },
+        &parameters,
+    )
+    .await
 }
 
 /// Undoes an edit of any feed
@@ -190,6 +195,6 @@ pub(super) async fn undo_any_edit(
 ) -> Result<Response, Refusal> {
     let number = n.parse().map_err(|_| Refusal::from(EditError::UnknownEdit))?;
     let overwrites = parse_bool_parameter(&parameters, "overwrite")?.unwrap_or(false);
-    let feed = app.settings().find_edited_feed(number).await?;
-    apply_edit(&app, feed, EditAction::Undo { number, overwrites }, &parameters).await
+    let feed = app.live_settings().find_feed_of_edit(number).await?;
+    apply_or_preview_edit(&app, feed, EditAction::Undo { number, overwrites }, &parameters).await
 }

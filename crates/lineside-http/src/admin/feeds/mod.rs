@@ -17,14 +17,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::edit_reply::EditReply;
-pub use self::history::{next_before, parse_before};
+pub use self::history::{next_page_before, parse_before_parameter};
 pub use self::poll_now::poll_now;
 use self::source_test::run_source_test;
-pub use self::source_test::{source_test_timed_out, test_source};
+pub use self::source_test::{source_test_timeout_message, test_source_with_timeout};
 use crate::app::App;
 use crate::errors::Refusal;
 use crate::lookup;
-use crate::parameters::{QueryParameters, bad_parameter};
+use crate::parameters::{QueryParameters, bad_parameter_refusal};
 use crate::settings::{EditAction, EditError};
 
 /// Largest body, as JSON or as a form: a feed's keys with its headers and credentials.
@@ -38,8 +38,8 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(edits::pause_feed))
         .routes(routes!(edits::resume_feed))
         .routes(routes!(poll_now::request_poll))
-        .routes(routes!(history::get_history))
-        .routes(routes!(history::get_full_history))
+        .routes(routes!(history::get_feed_edit_history))
+        .routes(routes!(history::get_all_feeds_edit_history))
         .routes(routes!(history::undo_feed_edit))
         .routes(routes!(history::undo_any_edit))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
@@ -69,7 +69,7 @@ fn parse_feed_id(text: &str) -> Result<FeedId, Refusal> {
 
 /// Applies an edit, or with `dry_run` only reports what it would change. A dry run that changes how a source is
 /// requested also requests the source once.
-async fn apply_edit(
+async fn apply_or_preview_edit(
     app: &App,
     id: FeedId,
     action: EditAction,
@@ -78,8 +78,9 @@ async fn apply_edit(
     let only_try = parse_bool_parameter(parameters, "dry_run")?.unwrap_or(false);
     let is_test_requested = parse_bool_parameter(parameters, "test")?.unwrap_or(true);
     let (is_new, is_tested) = (matches!(action, EditAction::Add(_)), only_try && is_test_requested);
-    let is_tested = is_tested && action.changes_requests();
-    let mut edited = app.settings().edit_feed(app.context(), id.clone(), action, only_try).await?;
+    let is_tested = is_tested && action.changes_source_requests();
+    let mut edited =
+        app.live_settings().edit_feed(app.server_context(), id.clone(), action, only_try).await?;
     let becomes = edited.new_config.take().filter(|_| is_tested);
     let source = match becomes {
         Some(config) => Some(run_source_test(app, *config).await),
@@ -95,8 +96,8 @@ fn parse_bool_parameter(
     parameters: &QueryParameters,
     name: &'static str,
 ) -> Result<Option<bool>, Refusal> {
-    if parameters.all_values(name).any(|value| value.trim().is_empty()) {
-        return Err(bad_parameter(name, "expected true or false"));
+    if parameters.values_of(name).any(|value| value.trim().is_empty()) {
+        return Err(bad_parameter_refusal(name, "expected true or false"));
     }
     parameters.parse_choice(name, [("true", true), ("false", false)])
 }

@@ -2,8 +2,8 @@
 
 use axum::extract::{Path, State};
 use http::StatusCode;
-use lineside_ingest::PollRefused;
-use lineside_sync::real_time::run_within;
+use lineside_ingest::PollNowRefusal;
+use lineside_sync::real_time::run_with_timeout;
 
 use crate::app::App;
 use crate::errors::{Problem, Refusal};
@@ -36,18 +36,18 @@ pub(super) async fn request_poll(
 /// Has a feed polled as soon as its rate limit allows.
 pub async fn poll_now(app: &App, id: &str) -> Result<(), Refusal> {
     // A feed's task that does not answer in time is busy, and polls as soon as it can.
-    let Some(answer) = run_within(ANSWER_MAX, app.ingest().poll_now(id)).await else {
+    let Some(answer) = run_with_timeout(ANSWER_MAX, app.ingest().poll_now(id)).await else {
         return Ok(());
     };
-    let refusal = |status, code, why: PollRefused| {
+    let refusal = |status, code, why: PollNowRefusal| {
         Err(Refusal::NotEdited { status, code, reason: why.to_string() })
     };
     match answer {
         Ok(()) => Ok(()),
-        Err(PollRefused::UnknownFeed) => Err(Refusal::UnknownFeed(lookup::shorten_id(id))),
-        Err(PollRefused::RateLimited(wait)) => Err(Refusal::RateLimited(wait)),
-        Err(why @ PollRefused::Paused) => refusal(StatusCode::CONFLICT, "feed_paused", why),
-        Err(why @ PollRefused::Unavailable) => {
+        Err(PollNowRefusal::UnknownFeed) => Err(Refusal::UnknownFeed(lookup::shorten_id(id))),
+        Err(PollNowRefusal::RateLimited(wait)) => Err(Refusal::RateLimited(wait)),
+        Err(why @ PollNowRefusal::Paused) => refusal(StatusCode::CONFLICT, "feed_paused", why),
+        Err(why @ PollNowRefusal::Unavailable) => {
             refusal(StatusCode::SERVICE_UNAVAILABLE, "not_now", why)
         }
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lineside_config::times::format_rfc3339;
-use lineside_ingest::{FeedConfig, SourceTest, SourceTestFailure};
-use lineside_sync::real_time::run_within;
+use lineside_ingest::{FeedConfig, SourceTestFailure, SourceTestResult};
+use lineside_sync::real_time::run_with_timeout;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -42,7 +42,7 @@ pub(crate) struct SourceTestReply {
 }
 
 impl SourceTestReply {
-    fn passed(test: SourceTest) -> Self {
+    fn from_successful_test(test: SourceTestResult) -> Self {
         Self {
             ok: true,
             status: test.status,
@@ -58,7 +58,12 @@ impl SourceTestReply {
         }
     }
 
-    fn failed(code: String, detail: String, status: Option<u16>, bytes: Option<u64>) -> Self {
+    fn from_failed_test(
+        code: String,
+        detail: String,
+        status: Option<u16>,
+        bytes: Option<u64>,
+    ) -> Self {
         Self {
             ok: false,
             status,
@@ -76,20 +81,21 @@ impl SourceTestReply {
 }
 
 /// Requests the source of a feed once, at most for [`TEST_MAX`].
-pub async fn test_source(
+pub async fn test_source_with_timeout(
     app: &App,
     config: FeedConfig,
-) -> Option<Result<SourceTest, SourceTestFailure>> {
-    run_within(TEST_MAX, app.ingest().test_source(config)).await
+) -> Option<Result<SourceTestResult, SourceTestFailure>> {
+    run_with_timeout(TEST_MAX, app.ingest().test_source(config)).await
 }
 
 /// Tests the source of a feed and returns the result as a part of a reply.
 pub(crate) async fn run_source_test(app: &App, config: FeedConfig) -> SourceTestReply {
-    let failed =
-        |code: &str, detail: String| SourceTestReply::failed(code.to_owned(), detail, None, None);
-    match test_source(app, config).await {
-        Some(Ok(test)) => SourceTestReply::passed(test),
-        Some(Err(SourceTestFailure::Failed(failure))) => SourceTestReply::failed(
+    let failed = |code: &str, detail: String| {
+        SourceTestReply::from_failed_test(code.to_owned(), detail, None, None)
+    };
+    match test_source_with_timeout(app, config).await {
+        Some(Ok(test)) => SourceTestReply::from_successful_test(test),
+        Some(Err(SourceTestFailure::Failed(failure))) => SourceTestReply::from_failed_test(
             failure.code.to_string(),
             failure.detail,
             failure.status,
@@ -99,11 +105,11 @@ pub(crate) async fn run_source_test(app: &App, config: FeedConfig) -> SourceTest
         Some(Err(why @ SourceTestFailure::RateLimited(_))) => {
             failed("rate_limited", why.to_string())
         }
-        None => failed("timeout", source_test_timed_out()),
+        None => failed("timeout", source_test_timeout_message()),
     }
 }
 
 /// Returns the error for a source that took longer than [`TEST_MAX`].
-pub fn source_test_timed_out() -> String {
+pub fn source_test_timeout_message() -> String {
     format!("the source took longer than {} s", TEST_MAX.as_secs())
 }

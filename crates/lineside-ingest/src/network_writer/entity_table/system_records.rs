@@ -12,50 +12,50 @@ use crate::{
     change::RecordChange,
     feed_id::FeedId,
     network_state::table::RecordTable,
-    normalize::{RecordFragment, SystemFile, SystemKind},
+    normalize::{GbfsFileRecords, GbfsRecordFileKind, GbfsRecordFragment},
     record::{Record, RecordBody, RemovalReason, RentalVehicle, Station, TimetableJoin},
 };
 
-type ById = BTreeMap<SmolStr, Arc<Record>>;
+type RecordsById = BTreeMap<SmolStr, Arc<Record>>;
 
 /// The records of a GBFS system. Bounded by the records of its files.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SystemRecords {
-    stations: RecordSet,
-    vehicles: RecordSet,
+pub(crate) struct GbfsSystemRecords {
+    stations: GbfsRecordSet,
+    vehicles: GbfsRecordSet,
 }
 
 #[derive(Clone, Debug, Default)]
-struct RecordSet {
-    by_id: ById,
+struct GbfsRecordSet {
+    by_id: RecordsById,
     is_dirty: bool,
 }
 
-impl SystemRecords {
+impl GbfsSystemRecords {
     /// Applies a file to the current state. A station's data may come from several files.
-    pub(super) fn apply_system_file(
+    pub(super) fn apply_gbfs_file(
         &mut self,
         feed: &FeedId,
-        file: SystemFile,
+        file: GbfsFileRecords,
         changes: &mut Vec<RecordChange>,
     ) {
-        let SystemFile { kind, pieces } = file;
+        let GbfsFileRecords { kind, pieces } = file;
         let record_set = match kind {
-            SystemKind::Information | SystemKind::Status => &mut self.stations,
-            SystemKind::Vehicles => &mut self.vehicles,
+            GbfsRecordFileKind::Information | GbfsRecordFileKind::Status => &mut self.stations,
+            GbfsRecordFileKind::Vehicles => &mut self.vehicles,
         };
         let named: HashSet<SmolStr> = pieces.iter().map(|piece| piece.id.clone()).collect();
         for piece in pieces {
             let id = piece.id.clone();
             let known = record_set.by_id.get(&id);
-            let body = merge_fragment(kind, known, Some(piece));
-            record_set.put_body(feed, id, body, changes);
+            let body = merge_file_fragment(kind, known, Some(piece));
+            record_set.set_record_body(feed, id, body, changes);
         }
         let unnamed: Vec<SmolStr> =
             record_set.by_id.keys().filter(|id| !named.contains(*id)).cloned().collect();
         for id in unnamed {
-            let body = merge_fragment(kind, record_set.by_id.get(&id), None);
-            record_set.put_body(feed, id, body, changes);
+            let body = merge_file_fragment(kind, record_set.by_id.get(&id), None);
+            record_set.set_record_body(feed, id, body, changes);
         }
     }
 
@@ -64,11 +64,12 @@ impl SystemRecords {
         for record_set in [&mut self.stations, &mut self.vehicles] {
             record_set.is_dirty |= !record_set.by_id.is_empty();
             let removed = std::mem::take(&mut record_set.by_id);
-            changes.extend(removed.into_values().map(|record| RecordChange::removal(record, why)));
+            changes
+                .extend(removed.into_values().map(|record| RecordChange::new_removal(record, why)));
         }
     }
 
-    pub(super) fn restore_record(&mut self, record: Record) {
+    pub(super) fn insert_restored_record(&mut self, record: Record) {
         let record_set =
             if record.station().is_some() { &mut self.stations } else { &mut self.vehicles };
         record_set.is_dirty = true;
@@ -76,13 +77,16 @@ impl SystemRecords {
     }
 
     /// Returns the records for another writer, which has not built tables of them.
-    pub(super) fn to_inherited(&self) -> SystemRecords {
+    pub(super) fn to_copy_for_other_writer(&self) -> GbfsSystemRecords {
         let mark_dirty =
-            |record_set: &RecordSet| RecordSet { is_dirty: true, ..record_set.clone() };
-        SystemRecords { stations: mark_dirty(&self.stations), vehicles: mark_dirty(&self.vehicles) }
+            |record_set: &GbfsRecordSet| GbfsRecordSet { is_dirty: true, ..record_set.clone() };
+        GbfsSystemRecords {
+            stations: mark_dirty(&self.stations),
+            vehicles: mark_dirty(&self.vehicles),
+        }
     }
 
-    pub(super) fn is_dirty(&self) -> bool {
+    pub(super) fn has_unbuilt_changes(&self) -> bool {
         self.stations.is_dirty || self.vehicles.is_dirty
     }
 
@@ -91,14 +95,20 @@ impl SystemRecords {
     }
 
     /// Builds the tables of stations and vehicles; unchanged ones are shared with `known`.
-    pub(super) fn build_tables(&mut self, known: [&Arc<RecordTable>; 2]) -> [Arc<RecordTable>; 2] {
+    pub(super) fn build_changed_tables(
+        &mut self,
+        known: [&Arc<RecordTable>; 2],
+    ) -> [Arc<RecordTable>; 2] {
         let [stations, vehicles] = known;
-        [self.stations.build_table(stations), self.vehicles.build_table(vehicles)]
+        [
+            self.stations.build_table_if_changed(stations),
+            self.vehicles.build_table_if_changed(vehicles),
+        ]
     }
 }
 
-impl RecordSet {
-    fn put_body(
+impl GbfsRecordSet {
+    fn set_record_body(
         &mut self,
         feed: &FeedId,
         id: SmolStr,
@@ -114,7 +124,7 @@ impl RecordSet {
             changes.extend(
                 self.by_id
                     .remove(&id)
-                    .map(|removed| RecordChange::removal(removed, RemovalReason::Gone)),
+                    .map(|removed| RecordChange::new_removal(removed, RemovalReason::Gone)),
             );
             return;
         };
@@ -126,10 +136,10 @@ impl RecordSet {
             TimetableJoin::default(),
         ));
         let old = self.by_id.insert(id, Arc::clone(&record));
-        changes.push(RecordChange::upsert(old, record));
+        changes.push(RecordChange::new_upsert(old, record));
     }
 
-    fn build_table(&mut self, known: &Arc<RecordTable>) -> Arc<RecordTable> {
+    fn build_table_if_changed(&mut self, known: &Arc<RecordTable>) -> Arc<RecordTable> {
         if std::mem::take(&mut self.is_dirty) {
             Arc::new(RecordTable::new(self.by_id.values().cloned().collect()))
         } else {
@@ -139,13 +149,13 @@ impl RecordSet {
 }
 
 /// Returns a record's body after a file has updated or dropped its part; `None` if no file mentions it.
-fn merge_fragment(
-    kind: SystemKind,
+fn merge_file_fragment(
+    kind: GbfsRecordFileKind,
     known: Option<&Arc<Record>>,
-    piece: Option<RecordFragment>,
+    piece: Option<GbfsRecordFragment>,
 ) -> Option<RecordBody> {
-    if kind == SystemKind::Vehicles {
-        let RecordFragment { json, coordinates, available, .. } = piece?;
+    if kind == GbfsRecordFileKind::Vehicles {
+        let GbfsRecordFragment { json, coordinates, available, .. } = piece?;
         let vehicle = RentalVehicle { json, coordinates, is_available: available > 0 };
         return Some(RecordBody::RentalVehicle(Box::new(vehicle)));
     }
@@ -153,7 +163,7 @@ fn merge_fragment(
     let (json, coordinates, available) =
         piece.map_or((None, None, 0), |it| (Some(it.json), it.coordinates, it.available));
     let station = match kind {
-        SystemKind::Information => Station { information: json, coordinates, ..known },
+        GbfsRecordFileKind::Information => Station { information: json, coordinates, ..known },
         _ => Station { status: json, available, ..known },
     };
     let is_named = station.information.is_some() || station.status.is_some();
@@ -164,19 +174,19 @@ fn merge_fragment(
 mod tests {
     use super::*;
 
-    fn piece(id: &str, json: &'static str) -> RecordFragment {
-        RecordFragment { id: id.into(), json: json.into(), coordinates: None, available: 0 }
+    fn piece(id: &str, json: &'static str) -> GbfsRecordFragment {
+        GbfsRecordFragment { id: id.into(), json: json.into(), coordinates: None, available: 0 }
     }
 
     /// Applies a file and returns the changed records with their kind of change.
     fn take(
-        records: &mut SystemRecords,
-        kind: SystemKind,
-        pieces: &[RecordFragment],
+        records: &mut GbfsSystemRecords,
+        kind: GbfsRecordFileKind,
+        pieces: &[GbfsRecordFragment],
     ) -> Vec<(&'static str, String)> {
         let feed = FeedId::new("bikes").unwrap();
-        let (mut changes, file) = (Vec::new(), SystemFile { kind, pieces: pieces.to_vec() });
-        records.apply_system_file(&feed, file, &mut changes);
+        let (mut changes, file) = (Vec::new(), GbfsFileRecords { kind, pieces: pieces.to_vec() });
+        records.apply_gbfs_file(&feed, file, &mut changes);
         let describe = |change: &RecordChange| match (&change.new, &change.old) {
             (Some(new), _) => ("upsert", String::from_utf8(new.json().to_vec()).unwrap()),
             (None, old) => ("remove", old.as_ref().unwrap().id.to_string()),
@@ -189,36 +199,38 @@ mod tests {
 
     #[test]
     fn a_station_is_joined_from_two_files_in_any_order() {
-        let mut records = SystemRecords::default();
+        let mut records = GbfsSystemRecords::default();
         let free = [piece("a", r#"{"num_docks_available":1}"#), piece("c", "{}")];
-        let changes = take(&mut records, SystemKind::Status, &free);
+        let changes = take(&mut records, GbfsRecordFileKind::Status, &free);
         let a = r#"{"station_id":"a","num_docks_available":1}"#;
         assert_eq!(changes, [("upsert", a.into()), ("upsert", r#"{"station_id":"c"}"#.into())]);
-        let changes = take(&mut records, SystemKind::Information, &[piece("a", A), piece("b", B)]);
+        let changes =
+            take(&mut records, GbfsRecordFileKind::Information, &[piece("a", A), piece("b", B)]);
         let a = r#"{"station_id":"a","capacity":3,"num_docks_available":1}"#;
         assert_eq!(changes, [("upsert", a.into()), ("upsert", B.into())]);
         // An identical file changes nothing.
-        let same = take(&mut records, SystemKind::Information, &[piece("b", B), piece("a", A)]);
+        let same =
+            take(&mut records, GbfsRecordFileKind::Information, &[piece("b", B), piece("a", A)]);
         assert!(same.is_empty(), "{same:?}");
     }
 
     #[test]
     fn a_station_is_removed_once_no_file_has_it() {
-        let mut records = SystemRecords::default();
-        take(&mut records, SystemKind::Information, &[piece("a", A), piece("b", B)]);
-        take(&mut records, SystemKind::Status, &[piece("a", "{}")]);
-        let changes = take(&mut records, SystemKind::Information, &[]);
+        let mut records = GbfsSystemRecords::default();
+        take(&mut records, GbfsRecordFileKind::Information, &[piece("a", A), piece("b", B)]);
+        take(&mut records, GbfsRecordFileKind::Status, &[piece("a", "{}")]);
+        let changes = take(&mut records, GbfsRecordFileKind::Information, &[]);
         assert_eq!(changes, [("upsert", r#"{"station_id":"a"}"#.into()), ("remove", "b".into())]);
-        assert_eq!(take(&mut records, SystemKind::Status, &[]), [("remove", "a".into())]);
+        assert_eq!(take(&mut records, GbfsRecordFileKind::Status, &[]), [("remove", "a".into())]);
         assert_eq!(records.records().count(), 0);
     }
 
     #[test]
     fn each_vehicle_file_replaces_the_previous_one() {
-        let mut records = SystemRecords::default();
+        let mut records = GbfsSystemRecords::default();
         let (one, two) = (piece("1", r#"{"vehicle_id":"1"}"#), piece("2", r#"{"vehicle_id":"2"}"#));
-        take(&mut records, SystemKind::Vehicles, std::slice::from_ref(&one));
-        let changes = take(&mut records, SystemKind::Vehicles, &[two]);
+        take(&mut records, GbfsRecordFileKind::Vehicles, std::slice::from_ref(&one));
+        let changes = take(&mut records, GbfsRecordFileKind::Vehicles, &[two]);
         assert_eq!(changes, [("upsert", r#"{"vehicle_id":"2"}"#.into()), ("remove", "1".into())]);
     }
 }

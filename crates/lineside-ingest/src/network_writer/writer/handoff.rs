@@ -17,18 +17,18 @@ use crate::{
     dataset::Dataset,
     feed_id::FeedId,
     handoff::{HandoffFeed, HandoffNetwork, HandoffWriter, schema},
-    hashing::HashSeed,
-    network_state::table::FeedTables,
+    hashing::SeededHashBuilder,
+    network_state::table::FeedRecordTables,
     network_writer::{
         NetworkWriter,
-        writer::{EntityTable, FeedSlice, NetworkState, TripLinks},
+        writer::{EntityTable, FeedStateInNetwork, NetworkState, TripRecordIndex},
     },
-    record::{FeedRecord, Record, RecordBody, build_feed_record},
+    record::{FeedStatusRecord, Record, RecordBody, build_feed_status_record},
     status::{FeedState, FeedStatus},
 };
 
 /// The message that explains why a network starts a new epoch.
-pub(crate) type Reason = &'static str;
+pub(crate) type NotResumedReason = &'static str;
 
 /// A restored network whose records equal those published before.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct ResumedNetwork {
     epoch: Epoch,
     state: NetworkState,
     entity_tables: Vec<EntityTable>,
-    links: TripLinks,
+    links: TripRecordIndex,
 }
 
 impl ResumedNetwork {
@@ -51,31 +51,34 @@ impl NetworkWriter {
     ///
     /// # Errors
     /// Returns the writer's error.
-    pub fn write_handoff<W: Write>(&self, into: &mut HandoffWriter<W>) -> io::Result<()> {
+    pub fn write_network_to_handoff<W: Write>(
+        &self,
+        into: &mut HandoffWriter<W>,
+    ) -> io::Result<()> {
         let state = self.network.state();
-        into.write_network(&schema::NetworkProto {
+        into.write_network_message(&schema::NetworkProto {
             id: self.network.id().to_string(),
-            epoch: self.network.epoch().bits(),
+            epoch: self.network.epoch().to_bits(),
             revision: state.revision,
             at: state.at.0,
             board_at: state.board_at,
             timestamp: state.timestamp,
             dataset_at: state.dataset.as_ref().map(|dataset| dataset.fetched_at.0),
-            digest: Bytes::copy_from_slice(&digest_records(&state)),
+            digest: Bytes::copy_from_slice(&digest_of_all_records(&state)),
         })?;
         let feeds = self.network.feeds();
         for (slice, table) in state.feeds.iter().zip(&self.entity_tables) {
             let feed = feeds.iter().find(|feed| *feed.id() == slice.id);
-            let (feed_proto, bytes) = encode_feed(slice, table.message_time, feed);
-            into.write_feed(&feed_proto, bytes.as_ref())?;
-            table.write_handoff(into)?;
+            let (feed_proto, bytes) = encode_feed_for_handoff(slice, table.message_time, feed);
+            into.write_feed_and_snapshot(&feed_proto, bytes.as_ref())?;
+            table.write_table_to_handoff(into)?;
         }
         Ok(())
     }
 
     /// Resumes the state of an earlier process. Call it before any input is applied, on a network with the same epoch
     /// and feeds.
-    pub fn resume_network(&mut self, continued: ResumedNetwork) {
+    pub fn resume_earlier_state(&mut self, continued: ResumedNetwork) {
         let ResumedNetwork { state, entity_tables, links, .. } = continued;
         self.entity_tables = entity_tables;
         self.links = links;
@@ -89,7 +92,7 @@ impl HandoffNetwork {
     ///
     /// # Errors
     /// Returns the reason why the network would differ from what subscribers hold.
-    pub fn restore_network(
+    pub fn restore_from_handoff(
         self,
         feeds: &[FeedId],
         dataset: Option<Arc<Dataset>>,
@@ -107,25 +110,25 @@ impl HandoffNetwork {
         if dataset.is_some() != network.dataset_at.is_some() {
             return Err("its schedule is missing");
         }
-        let seed = HashSeed(seed);
-        let (mut tables, mut links) = (Vec::new(), TripLinks::new(seed));
+        let seed = SeededHashBuilder(seed);
+        let (mut tables, mut links) = (Vec::new(), TripRecordIndex::new(seed));
         let mut slices = Vec::new();
         for ((handoff_feed, id), number) in handoff_feeds.into_iter().zip(feeds).zip(0..) {
             let mut table = EntityTable::new(id.clone(), number, seed);
-            slices.push(Arc::new(restore_slice(handoff_feed, id, &mut table, &mut links)?));
+            slices.push(Arc::new(restore_feed_state(handoff_feed, id, &mut table, &mut links)?));
             tables.push(table);
         }
         let state = NetworkState {
             revision: network.revision,
             at: UnixMillis(network.at),
             board_at: network.board_at,
-            dataset_record: dataset.as_ref().map(|dataset| Arc::new(dataset.to_record())),
+            dataset_record: dataset.as_ref().map(|dataset| Arc::new(dataset.to_dataset_record())),
             dataset,
             feeds: slices,
             timestamp: network.timestamp,
             cache: Default::default(),
         };
-        if digest_records(&state)[..] != network.digest[..] {
+        if digest_of_all_records(&state)[..] != network.digest[..] {
             return Err("its restored records differ from the saved ones");
         }
         Ok(ResumedNetwork { epoch, state, entity_tables: tables, links })
@@ -133,7 +136,7 @@ impl HandoffNetwork {
 }
 
 /// Returns a digest of all records as published in messages.
-fn digest_records(state: &NetworkState) -> [u8; 16] {
+fn digest_of_all_records(state: &NetworkState) -> [u8; 16] {
     let mut digest = Xxh3::new();
     let mut put = |record: &Record| {
         let upsert = record.upsert_json();
@@ -153,16 +156,16 @@ fn digest_records(state: &NetworkState) -> [u8; 16] {
     digest.digest128().to_le_bytes()
 }
 
-fn encode_feed(
-    slice: &FeedSlice,
+fn encode_feed_for_handoff(
+    slice: &FeedStateInNetwork,
     message_time: i64,
     feed: Option<&Arc<Feed>>,
 ) -> (schema::FeedProto, Option<Bytes>) {
     let snapshot = feed.and_then(|feed| feed.snapshot());
     let status = feed.map(|feed| feed.status()).unwrap_or_default();
     let record = match &slice.record.body {
-        RecordBody::Feed(record) => FeedRecord::clone(record),
-        _ => FeedRecord::from_status(&FeedStatus::default()),
+        RecordBody::Feed(record) => FeedStatusRecord::clone(record),
+        _ => FeedStatusRecord::from_status(&FeedStatus::default()),
     };
     let feed_proto = schema::FeedProto {
         id: slice.id.to_string(),
@@ -189,15 +192,15 @@ fn encode_feed(
     (feed_proto, snapshot.map(|snapshot| snapshot.bytes.clone()))
 }
 
-fn restore_slice(
+fn restore_feed_state(
     handoff_feed: HandoffFeed,
     id: &FeedId,
     table: &mut EntityTable,
-    links: &mut TripLinks,
-) -> Result<FeedSlice, Reason> {
+    links: &mut TripRecordIndex,
+) -> Result<FeedStateInNetwork, NotResumedReason> {
     let feed_proto = handoff_feed.feed;
     let state = FeedState::parse(&feed_proto.state).ok_or("a feed has an unknown state")?;
-    let record = FeedRecord {
+    let record = FeedStatusRecord {
         state,
         reason: feed_proto.reason,
         since: UnixMillis(feed_proto.since),
@@ -206,13 +209,13 @@ fn restore_slice(
     };
     let header = feed_proto.header.map(FeedHeader::decode).transpose();
     table
-        .restore_handoff(feed_proto.message_time, handoff_feed.chunks, links)
+        .restore_table_from_handoff(feed_proto.message_time, handoff_feed.chunks, links)
         .map_err(|_| "a record cannot be decoded")?;
-    Ok(FeedSlice {
+    Ok(FeedStateInNetwork {
         header: header.map_err(|_| "a message header cannot be decoded")?,
         timestamp: feed_proto.timestamp,
-        tables: table.build_tables(&FeedTables::default()),
-        others: table.take_changed_others().unwrap_or_default(),
-        ..FeedSlice::new(id.clone(), Arc::new(build_feed_record(id, record)))
+        tables: table.build_changed_tables(&FeedRecordTables::default()),
+        others: table.take_changed_recordless_entities().unwrap_or_default(),
+        ..FeedStateInNetwork::new(id.clone(), Arc::new(build_feed_status_record(id, record)))
     })
 }

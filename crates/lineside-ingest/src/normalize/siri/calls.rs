@@ -14,13 +14,13 @@ use lineside_formats::{
 };
 use smol_str::SmolStr;
 
-use super::{IdKind, SiriIds, first_text, terms, to_unix_seconds};
-use crate::trip_forecast::clamp_to_i32;
+use super::{IdKind, SiriIdMapping, first_nonempty_text, terms, to_unix_seconds};
+use crate::trip_forecast::saturate_to_i32;
 
 /// The rules for mapping a journey's calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallMapper<'a> {
-    pub(super) ids: &'a SiriIds,
+    pub(super) ids: &'a SiriIdMapping,
     /// True if the schedule does not contain the calls, so that their aimed times are all that is known.
     pub(super) is_unscheduled: bool,
     /// True if the journey does not run, whatever its calls say.
@@ -29,12 +29,16 @@ pub(super) struct CallMapper<'a> {
 
 impl CallMapper<'_> {
     /// Maps a call to a stop time update; `None` without a stop.
-    pub(super) fn map_call(self, call: &SiriCall, is_past: bool) -> Option<StopTimeUpdate> {
+    pub(super) fn map_to_stop_time_update(
+        self,
+        call: &SiriCall,
+        is_past: bool,
+    ) -> Option<StopTimeUpdate> {
         let quays = CallQuays::from_call(call);
         let stop = quays.planned.or(call.stop_point_ref.as_ref())?;
-        let stop_id = self.ids.map_id(IdKind::Stop, stop);
+        let stop_id = self.ids.map_to_schedule_id(IdKind::Stop, stop);
         let expected = quays.expected.or(call.stop_point_ref.as_ref());
-        let assigned = expected.map(|quay| self.ids.map_id(IdKind::Stop, quay));
+        let assigned = expected.map(|quay| self.ids.map_to_schedule_id(IdKind::Stop, quay));
         let assigned = assigned.filter(|assigned| *assigned != stop_id);
         let mut update = StopTimeUpdate {
             stop_id: Some(stop_id.into()),
@@ -46,8 +50,8 @@ impl CallMapper<'_> {
             update.schedule_relationship = Some(ScheduleRelationship::Skipped as i32);
             // A board that lists cancelled trips needs their scheduled times.
             if self.is_unscheduled {
-                update.arrival = planned_event(call.aimed_arrival_time);
-                update.departure = planned_event(call.aimed_departure_time);
+                update.arrival = event_at_aimed_time(call.aimed_arrival_time);
+                update.departure = event_at_aimed_time(call.aimed_departure_time);
             }
             return Some(update);
         }
@@ -64,7 +68,7 @@ impl CallMapper<'_> {
             call.arrival_status,
             Some(CallStatus::OnTime | CallStatus::Arrived) if !is_past || call.actual_arrival_time.is_some()
         );
-        let times = EventTimes {
+        let times = CallEventTimes {
             aimed: call.aimed_arrival_time,
             expected: call.expected_arrival_time.or(call.latest_expected_arrival_time),
             actual: call.actual_arrival_time,
@@ -76,7 +80,7 @@ impl CallMapper<'_> {
     fn map_departure(self, call: &SiriCall, is_past: bool) -> Option<StopTimeEvent> {
         let is_as_planned = call.departure_status == Some(CallStatus::OnTime) && !is_past;
         let expected = call.expected_departure_time;
-        let times = EventTimes {
+        let times = CallEventTimes {
             aimed: call.aimed_departure_time,
             expected: expected.or(call.provisional_expected_departure_time),
             actual: call.actual_departure_time,
@@ -85,7 +89,7 @@ impl CallMapper<'_> {
         self.map_event(times, call.departure_status)
     }
 
-    fn map_event(self, times: EventTimes, status: Option<CallStatus>) -> Option<StopTimeEvent> {
+    fn map_event(self, times: CallEventTimes, status: Option<CallStatus>) -> Option<StopTimeEvent> {
         if status == Some(CallStatus::NoReport) && times.actual.is_none() && !self.is_unscheduled {
             return None;
         }
@@ -94,7 +98,7 @@ impl CallMapper<'_> {
         let time = to_unix_seconds(times.actual).or(to_unix_seconds(times.expected)).or(planned)?;
         Some(StopTimeEvent {
             time: Some(time),
-            delay: aimed.map(|aimed| clamp_to_i32(time.saturating_sub(aimed))),
+            delay: aimed.map(|aimed| saturate_to_i32(time.saturating_sub(aimed))),
             scheduled_time: aimed,
             // A past event is certain.
             uncertainty: times.actual.map(|_| 0),
@@ -104,7 +108,7 @@ impl CallMapper<'_> {
 
 /// The times of an arrival or a departure.
 #[derive(Clone, Copy, Debug)]
-struct EventTimes {
+struct CallEventTimes {
     aimed: Option<SiriTime>,
     expected: Option<SiriTime>,
     actual: Option<SiriTime>,
@@ -112,7 +116,7 @@ struct EventTimes {
     is_as_planned: bool,
 }
 
-fn planned_event(aimed: Option<SiriTime>) -> Option<StopTimeEvent> {
+fn event_at_aimed_time(aimed: Option<SiriTime>) -> Option<StopTimeEvent> {
     let time = to_unix_seconds(aimed)?;
     Some(StopTimeEvent { time: Some(time), scheduled_time: Some(time), ..StopTimeEvent::default() })
 }
@@ -137,14 +141,14 @@ impl<'a> CallQuays<'a> {
 }
 
 fn stop_time_properties(call: &SiriCall, assigned: Option<SmolStr>) -> Option<StopTimeProperties> {
-    let platform =
-        first_text(&call.departure_platform_names).or(first_text(&call.arrival_platform_names));
+    let platform = first_nonempty_text(&call.departure_platform_names)
+        .or(first_nonempty_text(&call.arrival_platform_names));
     // A skipped call needs no further properties.
     let is_served = !is_call_skipped(call);
     let none = |is_none: bool| (is_none && is_served).then_some(DropOffPickupType::None as i32);
     let properties = StopTimeProperties {
         assigned_stop_id: assigned.map(Into::into),
-        stop_headsign: first_text(&call.destination_displays).map(str::to_owned),
+        stop_headsign: first_nonempty_text(&call.destination_displays).map(str::to_owned),
         pickup_type: none(
             call.departure_boarding_activity == Some(DepartureBoardingActivity::NoBoarding),
         ),
@@ -178,7 +182,7 @@ pub(super) fn is_call_skipped(call: &SiriCall) -> bool {
 }
 
 /// Returns the latest time of a call, in Unix seconds.
-pub(super) fn last_call_time(call: &SiriCall) -> Option<i64> {
+pub(super) fn latest_time_of_call(call: &SiriCall) -> Option<i64> {
     let times = [
         call.aimed_arrival_time,
         call.expected_arrival_time,

@@ -14,11 +14,11 @@ use lineside_formats::{
 };
 
 use super::{GRACE_SECONDS, SiriEntity};
-use crate::trip_forecast::{CallForecast, ScheduledRun, event_time};
-use crate::trip_identity::{TripKey, nonempty_text};
+use crate::trip_forecast::{CallForecast, ScheduledRun, predicted_event_time};
+use crate::trip_identity::{TripKey, text_if_nonempty};
 
 /// Returns the indexes of extra calls, if other calls may be missing.
-pub(super) fn find_extra_calls(
+pub(super) fn find_extra_calls_if_incomplete(
     journey: &VehicleJourney,
     update: &TripUpdate,
     is_extra: impl Iterator<Item = bool>,
@@ -32,7 +32,7 @@ pub(super) fn find_extra_calls(
 
 /// Inserts the timetable's calls among the reported ones if those may be incomplete. A trip unknown to the timetable is
 /// unchanged.
-pub(super) fn fill_planned_calls(entity: &mut SiriEntity, timetable: &Timetable) {
+pub(super) fn insert_missing_scheduled_calls(entity: &mut SiriEntity, timetable: &Timetable) {
     let extra = std::mem::take(&mut entity.extra_calls);
     let update = entity.entity.trip_update.as_mut().filter(|_| !extra.is_empty());
     let Some(update) = update else { return };
@@ -45,24 +45,26 @@ pub(super) fn fill_planned_calls(entity: &mut SiriEntity, timetable: &Timetable)
         stop_time_update: regular.map(|(_, call)| call.clone()).collect(),
         ..TripUpdate::default()
     };
-    let mut merged = MergedCalls {
+    let mut merged = MergedJourneyCalls {
         run,
         regular: &regular,
-        planned: run.numbered_calls().collect(),
+        planned: run.calls_with_indexes().collect(),
         next: 0,
         calls: Vec::new(),
     };
-    let last = run.numbered_calls().filter_map(|(_, call)| run.scheduled_departure(&call)).max();
+    let last =
+        run.calls_with_indexes().filter_map(|(_, call)| run.scheduled_departure(&call)).max();
     for (at, call) in reported.iter().enumerate() {
         if is_extra(&at) {
             let after = reported[at + 1..].iter().zip(at + 1..).filter(|(_, at)| !is_extra(at));
-            let next = after.into_iter().find_map(|(call, _)| merged.find_planned_call(call));
-            merged.put_extra_call(call, next);
+            let next =
+                after.into_iter().find_map(|(call, _)| merged.find_matching_scheduled_call(call));
+            merged.append_extra_call(call, next);
         } else {
-            merged.put_regular_call(call);
+            merged.append_regular_call(call);
         }
     }
-    merged.put_planned_until(usize::MAX);
+    merged.append_scheduled_calls_until(usize::MAX);
     update.stop_time_update = merged.calls;
     let ends = last.map(|last| last.saturating_add(GRACE_SECONDS));
     // A journey without an end is retained for long anyway.
@@ -79,7 +81,7 @@ fn find_run<'a>(update: &TripUpdate, timetable: &'a Timetable) -> Option<Schedul
 }
 
 /// Calls in the order of the journey, while they are merged.
-struct MergedCalls<'a> {
+struct MergedJourneyCalls<'a> {
     run: ScheduledRun<'a>,
     /// The reported calls that are in the timetable.
     regular: &'a TripUpdate,
@@ -89,51 +91,52 @@ struct MergedCalls<'a> {
     calls: Vec<StopTimeUpdate>,
 }
 
-impl MergedCalls<'_> {
+impl MergedJourneyCalls<'_> {
     /// Returns the index of the scheduled call that equals a reported one.
-    fn find_planned_call(&self, call: &StopTimeUpdate) -> Option<usize> {
-        let stop = nonempty_text(&call.stop_id)?;
+    fn find_matching_scheduled_call(&self, call: &StopTimeUpdate) -> Option<usize> {
+        let stop = text_if_nonempty(&call.stop_id)?;
         let ahead = self.planned.get(self.next..)?;
         let found = ahead.iter().find(|(_, it)| self.run.timetable.stop(it.stop).id == stop);
         found.map(|(at, _)| *at)
     }
 
-    fn put_regular_call(&mut self, call: &StopTimeUpdate) {
-        if let Some(at) = self.find_planned_call(call) {
-            self.put_planned_until(at);
+    fn append_regular_call(&mut self, call: &StopTimeUpdate) {
+        if let Some(at) = self.find_matching_scheduled_call(call) {
+            self.append_scheduled_calls_until(at);
             self.next = at + 1;
         }
         self.calls.push(call.clone());
     }
 
     /// Adds an extra call before the next reported scheduled call. Among the calls in between, its time decides.
-    fn put_extra_call(&mut self, call: &StopTimeUpdate, next_reported: Option<usize>) {
+    fn append_extra_call(&mut self, call: &StopTimeUpdate, next_reported: Option<usize>) {
         let event = call.departure.as_ref().or(call.arrival.as_ref());
-        let time = event.and_then(|event| event.scheduled_time.or(event_time(event, None)));
+        let time =
+            event.and_then(|event| event.scheduled_time.or(predicted_event_time(event, None)));
         let before = |(_, planned): &&(usize, StopTime<'_>)| {
             let planned = self.run.scheduled_departure(planned);
             planned.zip(time).is_some_and(|(planned, time)| planned < time)
         };
         let ahead = self.planned.iter().skip(self.next).take_while(before).count();
         let until = self.next + ahead;
-        self.put_planned_until(
+        self.append_scheduled_calls_until(
             next_reported.map_or(until, |next_reported| until.min(next_reported)),
         );
         self.calls.push(call.clone());
     }
 
     /// Adds the missing scheduled calls before `until`.
-    fn put_planned_until(&mut self, until: usize) {
+    fn append_scheduled_calls_until(&mut self, until: usize) {
         let until = until.min(self.planned.len());
         for at in self.next..until {
             let (_, call) = self.planned[at];
-            self.calls.push(self.unreported_call(at, &call));
+            self.calls.push(self.build_unreported_call(at, &call));
         }
         self.next = self.next.max(until);
     }
 
     /// Returns a scheduled call that is not reported, with the delay propagated from earlier calls.
-    fn unreported_call(&self, at: usize, call: &StopTime<'_>) -> StopTimeUpdate {
+    fn build_unreported_call(&self, at: usize, call: &StopTime<'_>) -> StopTimeUpdate {
         let delay = match self.run.forecast_call(self.regular, at) {
             CallForecast::Predicted { delay, .. } => Some(delay),
             CallForecast::Unknown | CallForecast::Skipped => None,
@@ -164,7 +167,7 @@ mod tests {
     use lineside_testkit::TestSchedule;
 
     use super::{
-        super::{MappingRules, SiriIds, journeys},
+        super::{MappingRules, SiriIdMapping, journeys},
         *,
     };
 
@@ -213,9 +216,9 @@ mod tests {
         let deliveries: Vec<&EstimatedTimetableDelivery> =
             message.service_deliveries().flat_map(|it| &it.estimated_timetables).collect();
         let journey = &deliveries[0].frames[0].estimated_vehicle_journeys[0];
-        let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays: false, zone };
-        let mut entity = journeys::map_journey(journey, None, rules);
-        fill_planned_calls(&mut entity, &timetable());
+        let rules = MappingRules { ids: &SiriIdMapping::Same, has_vehicle_delays: false, zone };
+        let mut entity = journeys::map_estimated_journey(journey, None, rules);
+        insert_missing_scheduled_calls(&mut entity, &timetable());
         let update = entity.entity.trip_update.unwrap();
         let stop_and_minute = |call: StopTimeUpdate| {
             let time = call.departure.and_then(|event| event.time);

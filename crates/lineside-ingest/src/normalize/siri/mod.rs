@@ -34,13 +34,13 @@ use lineside_formats::{
 };
 use smol_str::{SmolStr, format_smolstr};
 
-pub(crate) use journey_marks::{JourneyMark, JourneyMarks};
-use sequences::CallHints;
-use service_days::AimedCall;
-pub(crate) use visits::{JourneyVisits, VisitStop};
+pub(crate) use journey_marks::{JourneyQualifierKind, JourneyQualifiers};
+use sequences::CallMatchingHints;
+use service_days::AimedCallTimes;
+pub(crate) use visits::{JourneyVisits, StopOfVisit};
 
-use crate::source::{IdKind, SiriIds};
-use crate::trip_identity::nonempty_text;
+use crate::source::{IdKind, SiriIdMapping};
+use crate::trip_identity::text_if_nonempty;
 
 /// Seconds for which a journey is retained after its last call, and a vehicle after its last report, unless it is
 /// cancelled. SIRI servers use the same time.
@@ -61,20 +61,20 @@ pub(crate) struct SiriEntity {
     /// The names by which the producer may cancel a vehicle. Another producer's vehicle may have the same names.
     pub(crate) names: Vec<SmolStr>,
     /// Marks that distinguish its journey from others with the same name.
-    pub(crate) marks: JourneyMarks,
+    pub(crate) marks: JourneyQualifiers,
     /// The producer's aimed times of the journey.
-    aimed: Vec<AimedCall>,
+    aimed: Vec<AimedCallTimes>,
     /// Indexes of the calls that no schedule has, in order, unless the producer declares the sequence complete.
     extra_calls: Vec<usize>,
     /// Hints that identify each reported call in the trip; visits carry their own hints.
-    call_hints: Vec<CallHints>,
+    call_hints: Vec<CallMatchingHints>,
     /// Hints that identify the vehicle's current call.
-    vehicle_call_hints: Option<CallHints>,
+    vehicle_call_hints: Option<CallMatchingHints>,
 }
 
 /// The part of a trip that an entity describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum TripPart {
+pub(crate) enum DescribedTripPart {
     /// The whole journey, from an estimated timetable.
     Journey,
     /// Calls at monitored stops.
@@ -92,10 +92,10 @@ pub(crate) struct TripRef {
 impl TripRef {
     fn from_descriptor(trip: &TripDescriptor) -> Option<TripRef> {
         Some(TripRef {
-            trip_id: nonempty_text(&trip.trip_id)?.into(),
+            trip_id: text_if_nonempty(&trip.trip_id)?.into(),
             // The date as the producer names it, because cancellations use it too.
-            start_date: nonempty_text(&trip.named_start_date)
-                .or(nonempty_text(&trip.start_date))
+            start_date: text_if_nonempty(&trip.named_start_date)
+                .or(text_if_nonempty(&trip.start_date))
                 .map(SmolStr::new),
         })
     }
@@ -114,7 +114,7 @@ impl SiriEntity {
             until,
             visits: None,
             names: Vec::new(),
-            marks: JourneyMarks::default(),
+            marks: JourneyQualifiers::default(),
             aimed: Vec::new(),
             extra_calls: Vec::new(),
             call_hints: Vec::new(),
@@ -123,13 +123,19 @@ impl SiriEntity {
     }
 
     /// Returns the trip and the part of it that the entity describes; `None` for an alert or without a trip.
-    pub(crate) fn trip_ref(&self) -> Option<(TripRef, TripPart)> {
+    pub(crate) fn trip_and_part(&self) -> Option<(TripRef, DescribedTripPart)> {
         if let Some(vehicle) = &self.entity.vehicle {
-            return Some((TripRef::from_descriptor(vehicle.trip.as_ref()?)?, TripPart::Vehicle));
+            return Some((
+                TripRef::from_descriptor(vehicle.trip.as_ref()?)?,
+                DescribedTripPart::Vehicle,
+            ));
         }
         let trip = TripRef::from_descriptor(&self.entity.trip_update.as_ref()?.trip)?;
         let is_from_visits = self.visits.is_some();
-        Some((trip, if is_from_visits { TripPart::Visits } else { TripPart::Journey }))
+        Some((
+            trip,
+            if is_from_visits { DescribedTripPart::Visits } else { DescribedTripPart::Journey },
+        ))
     }
 
     /// Returns the expiry in Unix seconds, even if the entity states no end: for a journey well after its day, or a day
@@ -141,14 +147,16 @@ impl SiriEntity {
         if self.entity.vehicle.is_some() {
             return Some(made_at.saturating_add(GRACE_SECONDS));
         }
-        let trip = self.trip_ref().and_then(|(trip, _)| next_day_start(trip.start_date?.as_str()));
+        let trip = self
+            .trip_and_part()
+            .and_then(|(trip, _)| start_of_next_day_utc(trip.start_date?.as_str()));
         let ends = trip.map(|next| next.saturating_add(AFTER_DAY_SECONDS));
         Some(ends.unwrap_or(made_at.saturating_add(DAY_SECONDS)))
     }
 }
 
 /// Returns the start of the day after a GTFS date in UTC, in Unix seconds.
-fn next_day_start(date: &str) -> Option<i64> {
+fn start_of_next_day_utc(date: &str) -> Option<i64> {
     let date = jiff::civil::Date::strptime("%Y%m%d", date).ok()?.tomorrow().ok()?;
     Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second())
 }
@@ -163,7 +171,7 @@ pub(crate) enum CancelledEntity {
         trip: Option<TripRef>,
     },
     /// A cancelled stop visit.
-    Visit { item: Option<SmolStr>, trip: Option<TripRef>, at: VisitStop },
+    Visit { item: Option<SmolStr>, trip: Option<TripRef>, at: StopOfVisit },
 }
 
 /// The normalized deliveries of a message.
@@ -185,7 +193,7 @@ pub(crate) struct NormalizedMessage {
 /// The rules for mapping elements to entities.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MappingRules<'a> {
-    pub(crate) ids: &'a SiriIds,
+    pub(crate) ids: &'a SiriIdMapping,
     /// True if the delays that vehicles report are used: not if estimated timetables contain them.
     pub(crate) has_vehicle_delays: bool,
     /// The schedule's time zone, in which the start of a frequency-based run is given.
@@ -198,20 +206,20 @@ pub(crate) struct MappingRules<'a> {
 /// is counted in the report.
 pub fn siri_to_gtfs_rt(
     message: &SiriMessage,
-    ids: &SiriIds,
+    ids: &SiriIdMapping,
     schedule: Option<&Timetable>,
     zone: &TimeZone,
 ) -> (FeedMessage, Problems, ConversionReport) {
     let has_timetables = message.service_deliveries().any(|it| !it.estimated_timetables.is_empty());
     let rules = MappingRules { ids, has_vehicle_delays: !has_timetables, zone };
     let mut normalized = normalize_message(message, rules);
-    normalized.prefer_timetables();
+    normalized.remove_visits_with_timetables();
     match schedule {
-        Some(timetable) => normalized.apply_schedule(timetable),
-        None => normalized.count_cut_journeys(),
+        Some(timetable) => normalized.complete_from_schedule(timetable),
+        None => normalized.count_incomplete_journeys(),
     }
-    normalized.rename_duplicates();
-    let header = feed_header(normalized.made_at);
+    normalized.rename_duplicate_ids();
+    let header = gtfs_rt_feed_header(normalized.made_at);
     let entity = normalized.entities.into_iter().map(|it| it.entity).collect();
     let mut losses = normalized.conversion_report;
     let has_schedule = schedule.is_some();
@@ -220,15 +228,15 @@ pub fn siri_to_gtfs_rt(
 }
 
 /// Returns the producer's reason for a refused message; `None` if the message contains data.
-pub(crate) fn message_refusal(message: &SiriMessage) -> Option<String> {
+pub(crate) fn refusal_reason_of_message(message: &SiriMessage) -> Option<String> {
     let zone = &TimeZone::UTC;
-    let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays: false, zone };
+    let rules = MappingRules { ids: &SiriIdMapping::Same, has_vehicle_delays: false, zone };
     let normalized = normalize_message(message, rules);
     normalized.is_refused().then(|| normalized.refusals.join("; "))
 }
 
 /// Returns the header of a message made at a time in Unix seconds.
-pub(crate) fn feed_header(made_at: Option<i64>) -> FeedHeader {
+pub(crate) fn gtfs_rt_feed_header(made_at: Option<i64>) -> FeedHeader {
     FeedHeader {
         gtfs_realtime_version: "2.0".to_owned(),
         incrementality: Some(Incrementality::FullDataset as i32),
@@ -255,7 +263,7 @@ pub(crate) fn normalize_message(
         }
     }
     journey_marks::disambiguate_journeys(&mut out.entities);
-    visits::merge_visits(&mut out.entities);
+    visits::merge_visits_of_journeys(&mut out.entities);
     out
 }
 
@@ -268,37 +276,39 @@ impl NormalizedMessage {
     fn add_delivery(&mut self, delivery: &ServiceDelivery, rules: MappingRules<'_>) {
         self.made_at = self.made_at.max(to_unix_seconds(delivery.response_timestamp));
         if delivery.status == Some(false) {
-            self.add_refusal(delivery.error_condition.as_ref());
+            self.record_refusal_reason(delivery.error_condition.as_ref());
         }
         let n_before = self.entities.len();
         for timetable in &delivery.estimated_timetables {
-            self.add_delivery_head(&timetable.head);
+            self.record_delivery_status(&timetable.head);
             for frame in &timetable.frames {
                 let recorded_at = frame.recorded_at_time;
                 for journey in &frame.estimated_vehicle_journeys {
-                    let entity = journeys::map_journey(journey, recorded_at, rules);
+                    let entity = journeys::map_estimated_journey(journey, recorded_at, rules);
                     self.entities.push(entity);
                 }
             }
         }
         for monitoring in &delivery.vehicle_monitorings {
-            self.add_delivery_head(&monitoring.head);
+            self.record_delivery_status(&monitoring.head);
             for activity in &monitoring.vehicle_activities {
-                self.entities.extend(vehicles::map_activity(activity, rules));
+                self.entities.extend(vehicles::map_activity_to_vehicle(activity, rules));
             }
             let cancelled = monitoring.cancellations.iter();
-            self.cancelled.extend(cancelled.map(|it| vehicles::cancelled_vehicle(it, rules.ids)));
+            self.cancelled
+                .extend(cancelled.map(|it| vehicles::map_vehicle_cancellation(it, rules.ids)));
         }
         for monitoring in &delivery.stop_monitorings {
-            self.add_delivery_head(&monitoring.head);
+            self.record_delivery_status(&monitoring.head);
             for visit in &monitoring.monitored_stop_visits {
                 self.entities.extend(visits::map_visit(visit, rules.ids));
             }
             let cancelled = monitoring.cancellations.iter();
-            self.cancelled.extend(cancelled.map(|it| visits::cancelled_visit(it, rules.ids)));
+            self.cancelled
+                .extend(cancelled.map(|it| visits::map_visit_cancellation(it, rules.ids)));
         }
         for exchange in &delivery.situation_exchanges {
-            self.add_delivery_head(&exchange.head);
+            self.record_delivery_status(&exchange.head);
             for situation in &exchange.situations {
                 let entity =
                     situations::map_situation(situation, rules.ids, &mut self.conversion_report);
@@ -310,15 +320,15 @@ impl NormalizedMessage {
         }
     }
 
-    fn add_delivery_head(&mut self, head: &lineside_formats::siri::CommonDeliveryFields) {
+    fn record_delivery_status(&mut self, head: &lineside_formats::siri::CommonDeliveryFields) {
         self.made_at = self.made_at.max(to_unix_seconds(head.response_timestamp));
         match head.status {
-            Some(false) => self.add_refusal(head.error_condition.as_ref()),
+            Some(false) => self.record_refusal_reason(head.error_condition.as_ref()),
             _ => self.answered += 1,
         }
     }
 
-    fn add_refusal(&mut self, error: Option<&lineside_formats::siri::ErrorCondition>) {
+    fn record_refusal_reason(&mut self, error: Option<&lineside_formats::siri::ErrorCondition>) {
         let parts = error.map(|error| [&error.kind, &error.text, &error.description]);
         let conditions: Vec<&str> =
             parts.into_iter().flatten().filter_map(|part| part.as_deref()).collect();
@@ -331,16 +341,16 @@ impl NormalizedMessage {
     /// Applies knowledge of the schedule: service days of journeys after midnight that the producer names by the next
     /// day, missing scheduled calls of journeys with extra ones, and stop sequences of trips that visit a stop more
     /// than once.
-    pub(crate) fn apply_schedule(&mut self, timetable: &Timetable) {
+    pub(crate) fn complete_from_schedule(&mut self, timetable: &Timetable) {
         for it in &mut self.entities {
-            service_days::put_service_day(it, timetable);
-            incomplete::fill_planned_calls(it, timetable);
-            sequences::put_sequences(it, timetable);
+            service_days::correct_service_day(it, timetable);
+            incomplete::insert_missing_scheduled_calls(it, timetable);
+            sequences::set_stop_sequences(it, timetable);
         }
     }
 
     /// Counts the journeys with extra calls that are incomplete because there is no schedule with the other calls.
-    fn count_cut_journeys(&mut self) {
+    fn count_incomplete_journeys(&mut self) {
         for it in self.entities.iter().filter(|it| !it.extra_calls.is_empty()) {
             let why = "there is no schedule with the other calls";
             self.conversion_report.record_dropped_object("ExtraCall", why, Some(&it.entity.id));
@@ -348,25 +358,25 @@ impl NormalizedMessage {
     }
 
     /// Removes the visits of journeys whose estimated timetables contain all their calls.
-    fn prefer_timetables(&mut self) {
+    fn remove_visits_with_timetables(&mut self) {
         if self.entities.iter().all(|it| it.visits.is_none()) {
             return;
         }
         let mut journeys: HashMap<SmolStr, Vec<TripRef>> = HashMap::new();
         for it in &self.entities {
-            if let Some((trip, TripPart::Journey)) = it.trip_ref() {
+            if let Some((trip, DescribedTripPart::Journey)) = it.trip_and_part() {
                 journeys.entry(trip.trip_id.clone()).or_default().push(trip);
             }
         }
         let losses = &mut self.conversion_report;
-        self.entities.retain(|it| match it.trip_ref() {
-            Some((trip, TripPart::Visits)) => {
+        self.entities.retain(|it| match it.trip_and_part() {
+            Some((trip, DescribedTripPart::Visits)) => {
                 let known = journeys.get(&trip.trip_id);
                 let is_known =
                     known.is_some_and(|known| known.iter().any(|it| it.may_be_same_trip(&trip)));
                 if is_known {
                     let why = "the journey's estimated timetable contains it";
-                    let n_visits = it.visit_names().count() as u64;
+                    let n_visits = it.names_of_visits().count() as u64;
                     losses.record_dropped_objects("MonitoredStopVisit", why, n_visits);
                 }
                 !is_known
@@ -376,7 +386,7 @@ impl NormalizedMessage {
     }
 
     /// Keeps only the last of several elements with the same id.
-    pub(crate) fn keep_last_duplicates(&mut self) {
+    pub(crate) fn remove_earlier_duplicates(&mut self) {
         let mut known: HashSet<SmolStr> = HashSet::with_capacity(self.entities.len());
         self.entities.reverse();
         let problems = &mut self.problems;
@@ -393,7 +403,7 @@ impl NormalizedMessage {
     }
 
     /// Makes ids unique: a repeated id gets a number and is reported.
-    fn rename_duplicates(&mut self) {
+    fn rename_duplicate_ids(&mut self) {
         let mut known: HashSet<SmolStr> = HashSet::with_capacity(self.entities.len());
         let mut number = 1_u32;
         for it in &mut self.entities {
@@ -427,7 +437,7 @@ fn to_timestamp(time: Option<SiriTime>) -> Option<u64> {
 }
 
 /// Returns the first non-empty text, in any language.
-fn first_text(texts: &[LanguageText]) -> Option<&str> {
+fn first_nonempty_text(texts: &[LanguageText]) -> Option<&str> {
     texts.iter().map(|text| text.value.as_str()).find(|text| !text.is_empty())
 }
 
@@ -461,7 +471,7 @@ fn to_translated_string<'a>(
 }
 
 /// Converts a period with optional start and end.
-fn time_range(start: Option<SiriTime>, end: Option<SiriTime>) -> TimeRange {
+fn to_time_range(start: Option<SiriTime>, end: Option<SiriTime>) -> TimeRange {
     TimeRange { start: to_timestamp(start), end: to_timestamp(end) }
 }
 

@@ -13,11 +13,11 @@ use lineside_formats::{
 
 use super::{SiriEntity, calls::CallQuays, to_unix_seconds};
 use crate::trip_forecast::ScheduledRun;
-use crate::trip_identity::{TripKey, is_extra_trip, nonempty_text};
+use crate::trip_identity::{TripKey, is_extra_trip, text_if_nonempty};
 
 /// A producer's hints that identify a call within its journey.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CallHints {
+pub(crate) struct CallMatchingHints {
     /// The aimed arrival, in Unix seconds.
     pub(super) aimed_arrival: Option<i64>,
     pub(super) aimed_departure: Option<i64>,
@@ -27,9 +27,9 @@ pub(crate) struct CallHints {
     visit_number: Option<u32>,
 }
 
-impl CallHints {
-    pub(super) fn from_call(call: &SiriCall) -> CallHints {
-        CallHints {
+impl CallMatchingHints {
+    pub(super) fn from_call(call: &SiriCall) -> CallMatchingHints {
+        CallMatchingHints {
             aimed_arrival: to_unix_seconds(call.aimed_arrival_time),
             aimed_departure: to_unix_seconds(call.aimed_departure_time),
             order: call.order,
@@ -38,43 +38,45 @@ impl CallHints {
     }
 
     /// Returns the hints of each call that becomes a stop time update.
-    pub(super) fn from_calls<'c>(calls: impl Iterator<Item = &'c SiriCall>) -> Vec<CallHints> {
+    pub(super) fn from_calls<'c>(
+        calls: impl Iterator<Item = &'c SiriCall>,
+    ) -> Vec<CallMatchingHints> {
         let has_stop = |call: &&SiriCall| {
             CallQuays::from_call(call).planned.or(call.stop_point_ref.as_ref()).is_some()
         };
-        calls.filter(has_stop).map(CallHints::from_call).collect()
+        calls.filter(has_stop).map(CallMatchingHints::from_call).collect()
     }
 }
 
 /// Sets the `stop_sequence` of an entity's calls and of its vehicle's current call, if the timetable's trip visits a
 /// stop more than once.
-pub(super) fn put_sequences(entity: &mut SiriEntity, timetable: &Timetable) {
+pub(super) fn set_stop_sequences(entity: &mut SiriEntity, timetable: &Timetable) {
     let (hints, vehicle_hints) =
         (std::mem::take(&mut entity.call_hints), entity.vehicle_call_hints.take());
     if let Some(update) = &mut entity.entity.trip_update
-        && let Some(plan) = TripPlan::from_trip(&update.trip, timetable)
+        && let Some(plan) = RepeatedStopTrip::from_trip(&update.trip, timetable)
     {
         let hints = entity.visits.as_ref().map_or(hints, |visits| visits.call_hints().collect());
-        let sequences = plan.assign_sequences(&update.stop_time_update, &hints);
+        let sequences = plan.certain_stop_sequences(&update.stop_time_update, &hints);
         for (call, sequence) in update.stop_time_update.iter_mut().zip(&sequences) {
             call.stop_sequence = *sequence;
         }
         if let Some(visits) = &mut entity.visits {
-            visits.put_sequences(&sequences);
+            visits.set_stop_sequences(&sequences);
         }
     }
     if let Some(vehicle) = &mut entity.entity.vehicle
         && let Some(near) = vehicle_hints
         && let Some(plan) =
-            vehicle.trip.as_ref().and_then(|trip| TripPlan::from_trip(trip, timetable))
+            vehicle.trip.as_ref().and_then(|trip| RepeatedStopTrip::from_trip(trip, timetable))
     {
         let at = StopTimeUpdate { stop_id: vehicle.stop_id.clone(), ..StopTimeUpdate::default() };
-        vehicle.current_stop_sequence = plan.assign_sequences(&[at], &[near]).pop().flatten();
+        vehicle.current_stop_sequence = plan.certain_stop_sequences(&[at], &[near]).pop().flatten();
     }
 }
 
 /// A scheduled trip that visits a stop more than once.
-struct TripPlan<'a> {
+struct RepeatedStopTrip<'a> {
     timetable: &'a Timetable,
     trip: TripIdx,
     calls: Vec<StopTime<'a>>,
@@ -82,9 +84,9 @@ struct TripPlan<'a> {
     run: Option<ScheduledRun<'a>>,
 }
 
-impl<'a> TripPlan<'a> {
+impl<'a> RepeatedStopTrip<'a> {
     /// Returns `None` for a trip whose calls come from its update alone.
-    fn from_trip(trip: &TripDescriptor, timetable: &'a Timetable) -> Option<TripPlan<'a>> {
+    fn from_trip(trip: &TripDescriptor, timetable: &'a Timetable) -> Option<RepeatedStopTrip<'a>> {
         let key = TripKey::from_descriptor(trip).filter(|_| !is_extra_trip(trip))?;
         let trip = timetable.find_trip(key.trip_id)?;
         let mut stops: Vec<_> = timetable.trip_stop_times(trip).map(|call| call.stop).collect();
@@ -94,19 +96,19 @@ impl<'a> TripPlan<'a> {
         // Only the start time identifies a run of a frequency-based trip.
         let is_named = !timetable.trip(trip).has_frequencies || !key.start_time.is_empty();
         let calls = timetable.trip_stop_times(trip).collect();
-        Some(TripPlan { timetable, trip, calls, run: run.filter(|_| is_named) })
+        Some(RepeatedStopTrip { timetable, trip, calls, run: run.filter(|_| is_named) })
     }
 
     /// Returns the stop sequences of calls in the order of the journey, where they are certain.
-    fn assign_sequences(
+    fn certain_stop_sequences(
         &self,
         updates: &[StopTimeUpdate],
-        hints: &[CallHints],
+        hints: &[CallMatchingHints],
     ) -> Vec<Option<u32>> {
         let may_be: Vec<Vec<usize>> = updates
             .iter()
             .zip(hints)
-            .map(|(update, hints)| self.candidate_calls(update, *hints))
+            .map(|(update, hints)| self.candidate_scheduled_calls(update, *hints))
             .collect();
         // Each call as early as the preceding calls allow, and as late as the following ones allow.
         let mut next = 0;
@@ -134,15 +136,22 @@ impl<'a> TripPlan<'a> {
     }
 
     /// Returns the indexes of the scheduled calls that a call may be by its own hints.
-    fn candidate_calls(&self, update: &StopTimeUpdate, hints: CallHints) -> Vec<usize> {
-        let stop = nonempty_text(&update.stop_id).and_then(|stop| self.timetable.find_stop(stop));
+    fn candidate_scheduled_calls(
+        &self,
+        update: &StopTimeUpdate,
+        hints: CallMatchingHints,
+    ) -> Vec<usize> {
+        let stop =
+            text_if_nonempty(&update.stop_id).and_then(|stop| self.timetable.find_stop(stop));
         let calls = self.calls.iter().enumerate();
         let candidates: Vec<usize> =
             calls.filter(|(_, call)| Some(call.stop) == stop).map(|(at, _)| at).collect();
-        let by_number =
-            || self.find_by_order(&candidates, hints).or_else(|| find_by_visit(&candidates, hints));
+        let by_number = || {
+            self.find_call_by_order(&candidates, hints)
+                .or_else(|| find_call_by_visit_number(&candidates, hints))
+        };
         match self
-            .find_by_time(&candidates, hints)
+            .find_call_by_aimed_time(&candidates, hints)
             .or_else(by_number)
             .filter(|_| candidates.len() > 1)
         {
@@ -152,10 +161,14 @@ impl<'a> TripPlan<'a> {
     }
 
     /// Returns the call whose scheduled time is nearest to the aimed time.
-    fn find_by_time(&self, candidates: &[usize], hints: CallHints) -> Option<usize> {
+    fn find_call_by_aimed_time(
+        &self,
+        candidates: &[usize],
+        hints: CallMatchingHints,
+    ) -> Option<usize> {
         let mut by_distance: Vec<(u64, usize)> = candidates
             .iter()
-            .filter_map(|at| Some((self.time_distance(self.calls.get(*at)?, hints)?, *at)))
+            .filter_map(|at| Some((self.aimed_time_difference(self.calls.get(*at)?, hints)?, *at)))
             .collect();
         by_distance.sort_unstable();
         match by_distance[..] {
@@ -166,7 +179,7 @@ impl<'a> TripPlan<'a> {
     }
 
     /// Returns the difference between the aimed and the scheduled time of a call, in seconds.
-    fn time_distance(&self, call: &StopTime<'_>, hints: CallHints) -> Option<u64> {
+    fn aimed_time_difference(&self, call: &StopTime<'_>, hints: CallMatchingHints) -> Option<u64> {
         let departs = hints.aimed_departure.filter(|_| call.departure.is_some());
         let aimed = departs.or(hints.aimed_arrival)?;
         let time_in_run = |run: ScheduledRun<'_>| {
@@ -192,7 +205,7 @@ impl<'a> TripPlan<'a> {
     }
 
     /// Returns the call with the producer's number, counted from 1 or as in the schedule.
-    fn find_by_order(&self, candidates: &[usize], hints: CallHints) -> Option<usize> {
+    fn find_call_by_order(&self, candidates: &[usize], hints: CallMatchingHints) -> Option<usize> {
         let order = hints.order?;
         let is_match = |at: &&usize| {
             let sequence = self.calls.get(**at).map(|call| call.stop_sequence);
@@ -204,7 +217,7 @@ impl<'a> TripPlan<'a> {
 }
 
 /// Returns the call with the producer's visit number. Many producers write 1 for every call.
-fn find_by_visit(candidates: &[usize], hints: CallHints) -> Option<usize> {
+fn find_call_by_visit_number(candidates: &[usize], hints: CallMatchingHints) -> Option<usize> {
     let number = usize::try_from(hints.visit_number?).ok().filter(|number| *number > 1)?;
     candidates.get(number - 1).copied()
 }

@@ -11,9 +11,9 @@ use lineside_formats::{
 };
 use smol_str::SmolStr;
 
-use super::{IdKind, SiriEntity, SiriIds, calls::CallQuays, visits::journey_calls};
+use super::{IdKind, SiriEntity, SiriIdMapping, calls::CallQuays, visits::monitored_journey_calls};
 use crate::trip_forecast::parse_gtfs_date;
-use crate::trip_identity::{format_gtfs_date, nonempty_text};
+use crate::trip_identity::{format_gtfs_date, text_if_nonempty};
 
 /// Maximum difference in seconds between the times of producer and timetable for the times to decide the day. Both may
 /// round, and the plan may have changed a little; a larger difference means another plan.
@@ -23,7 +23,7 @@ const AIMED_MAX: usize = 4;
 
 /// The producer's aimed times of a call.
 #[derive(Clone, Debug)]
-pub(crate) struct AimedCall {
+pub(crate) struct AimedCallTimes {
     /// The stop; `None` means the first one of the trip.
     stop_id: Option<SmolStr>,
     arrival: Option<i64>,
@@ -31,48 +31,52 @@ pub(crate) struct AimedCall {
 }
 
 /// Returns the aimed times of a journey: of its first calls that may be in a timetable, and of its start.
-pub(super) fn aimed_calls(journey: &VehicleJourney, ids: &SiriIds) -> Vec<AimedCall> {
+pub(super) fn list_aimed_call_times(
+    journey: &VehicleJourney,
+    ids: &SiriIdMapping,
+) -> Vec<AimedCallTimes> {
     let reported_calls = journey.recorded_calls.iter().chain(&journey.estimated_calls);
-    let calls = reported_calls.chain(journey_calls(journey).map(|(call, _)| call));
+    let calls = reported_calls.chain(monitored_journey_calls(journey).map(|(call, _)| call));
     let to_aimed_call = |call: &SiriCall| {
         let stop = CallQuays::from_call(call).planned.or(call.stop_point_ref.as_ref())?;
         let arrival = super::to_unix_seconds(call.aimed_arrival_time);
         let departure = super::to_unix_seconds(call.aimed_departure_time);
         let is_planned = call.extra_call != Some(true) && arrival.or(departure).is_some();
-        let stop_id = Some(ids.map_id(IdKind::Stop, stop));
-        is_planned.then_some(AimedCall { stop_id, arrival, departure })
+        let stop_id = Some(ids.map_to_schedule_id(IdKind::Stop, stop));
+        is_planned.then_some(AimedCallTimes { stop_id, arrival, departure })
     };
     let departure = super::to_unix_seconds(journey.origin_aimed_departure_time);
-    let start = departure.map(|_| AimedCall { stop_id: None, arrival: None, departure });
+    let start = departure.map(|_| AimedCallTimes { stop_id: None, arrival: None, departure });
     calls.filter_map(to_aimed_call).take(AIMED_MAX).chain(start).collect()
 }
 
 /// Moves a journey to the service day before the date in its reference, if its aimed times require it.
-pub(super) fn put_service_day(entity: &mut SiriEntity, timetable: &Timetable) {
+pub(super) fn correct_service_day(entity: &mut SiriEntity, timetable: &Timetable) {
     let aimed = std::mem::take(&mut entity.aimed);
     let update = entity.entity.trip_update.as_mut().map(|update| &mut update.trip);
     let vehicle = entity.entity.vehicle.as_mut().and_then(|vehicle| vehicle.trip.as_mut());
     for trip in update.into_iter().chain(vehicle) {
-        if let Some(date) = previous_service_day(trip, &aimed, timetable) {
+        if let Some(date) = find_previous_service_day(trip, &aimed, timetable) {
             trip.named_start_date = trip.start_date.replace(format_gtfs_date(date));
         }
     }
 }
 
 /// Returns the service day of a trip if it is the one before the date in its reference.
-fn previous_service_day(
+fn find_previous_service_day(
     trip: &TripDescriptor,
-    aimed: &[AimedCall],
+    aimed: &[AimedCallTimes],
     timetable: &Timetable,
 ) -> Option<Date> {
-    let named = parse_gtfs_date(nonempty_text(&trip.start_date)?)?;
+    let named = parse_gtfs_date(text_if_nonempty(&trip.start_date)?)?;
     let before = named.yesterday().ok()?;
-    let known = timetable.find_trip(nonempty_text(&trip.trip_id)?)?;
+    let known = timetable.find_trip(text_if_nonempty(&trip.trip_id)?)?;
     // The times of a frequency-based trip belong to no run.
     if timetable.trip(known).has_frequencies {
         return None;
     }
-    let (planned, at) = aimed.iter().find_map(|aimed| planned_times(timetable, known, aimed))?;
+    let (planned, at) =
+        aimed.iter().find_map(|aimed| scheduled_and_aimed_time(timetable, known, aimed))?;
     let service = timetable.trip(known).service;
     let fits = |date: Date| {
         timetable.is_service_active(service, date)
@@ -82,7 +86,11 @@ fn previous_service_day(
 }
 
 /// Returns a call's scheduled time in seconds of the service day, and its aimed time in Unix seconds.
-fn planned_times(timetable: &Timetable, trip: TripIdx, aimed: &AimedCall) -> Option<(i32, i64)> {
+fn scheduled_and_aimed_time(
+    timetable: &Timetable,
+    trip: TripIdx,
+    aimed: &AimedCallTimes,
+) -> Option<(i32, i64)> {
     let mut calls = timetable.trip_stop_times(trip);
     let call = match aimed.stop_id.as_deref() {
         Some(stop) => calls.find(|call| timetable.stop(call.stop).id == stop),

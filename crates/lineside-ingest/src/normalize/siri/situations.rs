@@ -12,11 +12,11 @@ use lineside_formats::{
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    IdKind, SiriEntity, SiriIds,
-    journeys::{framed_date, parse_direction},
+    IdKind, SiriEntity, SiriIdMapping,
+    journeys::{date_of_framed_ref, parse_direction},
     terms,
-    terms::ReasonList,
-    time_range, to_translated_string,
+    terms::SituationReasonList,
+    to_time_range, to_translated_string,
 };
 
 /// Maximum number of selectors of an alert; further affected items are dropped.
@@ -24,7 +24,7 @@ const SELECTORS_MAX: usize = 1_000;
 
 pub(super) fn map_situation(
     situation: &PtSituationElement,
-    ids: &SiriIds,
+    ids: &SiriIdMapping,
     losses: &mut ConversionReport,
 ) -> SiriEntity {
     let language = situation.language.as_deref();
@@ -45,17 +45,17 @@ pub(super) fn map_situation(
     let own = [&situation.descriptions, &situation.details, &situation.advices];
     let description = own.into_iter().flatten().chain(described);
     let links = situation.info_links.iter().chain(contents().flat_map(|it| &it.info_links));
-    let periods = active_periods(situation);
+    let periods = alert_active_periods(situation);
     let until = match periods.iter().map(|period| period.end).collect::<Option<Vec<_>>>() {
         Some(ends) => ends.into_iter().max().and_then(|end| i64::try_from(end).ok()),
         None => None,
     };
     let alert = Alert {
         active_period: periods,
-        informed_entity: list_selectors(situation, ids, losses),
+        informed_entity: list_entity_selectors(situation, ids, losses),
         cause: Some(situation_cause(situation) as i32),
         effect: Some(situation_effect(situation) as i32),
-        url: link_translations(links),
+        url: first_link_url(links),
         header_text: to_translated_string(header, language),
         description_text: to_translated_string(description, language),
         severity_level: situation_severity(situation).map(|it| terms::map_severity(it) as i32),
@@ -63,7 +63,7 @@ pub(super) fn map_situation(
         ..Alert::default()
     };
     let entity = FeedEntity {
-        id: situation_id(situation).into(),
+        id: situation_entity_id(situation).into(),
         alert: Some(alert),
         ..FeedEntity::default()
     };
@@ -71,7 +71,7 @@ pub(super) fn map_situation(
 }
 
 /// Returns the id of a situation, whose number is unique per participant only.
-fn situation_id(situation: &PtSituationElement) -> SmolStr {
+fn situation_entity_id(situation: &PtSituationElement) -> SmolStr {
     let number = situation.situation_number.as_deref().unwrap_or_default();
     match situation.participant_ref.as_deref().filter(|name| !name.is_empty()) {
         Some(participant) => format_smolstr!("situation:{participant}:{number}"),
@@ -80,11 +80,12 @@ fn situation_id(situation: &PtSituationElement) -> SmolStr {
 }
 
 /// Returns the active periods. A closed situation has ended, whatever end it states.
-fn active_periods(situation: &PtSituationElement) -> Vec<TimeRange> {
-    let to_range = |period: &TimePeriod| time_range(period.start_time, period.end_time);
+fn alert_active_periods(situation: &PtSituationElement) -> Vec<TimeRange> {
+    let to_range = |period: &TimePeriod| to_time_range(period.start_time, period.end_time);
     let mut periods: Vec<TimeRange> = situation.validity_periods.iter().map(to_range).collect();
     if situation.progress == Some(SituationProgress::Closed) {
-        let closed = time_range(None, situation.versioned_at_time.or(situation.creation_time)).end;
+        let closed =
+            to_time_range(None, situation.versioned_at_time.or(situation.creation_time)).end;
         let first = periods.iter().filter_map(|period| period.start).min();
         let last = periods.iter().filter_map(|period| period.end).min();
         let end = closed.or(last).or(first).unwrap_or(0);
@@ -100,16 +101,16 @@ fn situation_severity(situation: &PtSituationElement) -> Option<Severity> {
 
 fn situation_cause(situation: &PtSituationElement) -> Cause {
     let reasons = [
-        (situation.alert_cause.as_deref(), ReasonList::Any),
-        (situation.miscellaneous_reason.as_deref(), ReasonList::Any),
-        (situation.personnel_reason.as_deref(), ReasonList::Any),
-        (situation.equipment_reason.as_deref(), ReasonList::Equipment),
-        (situation.environment_reason.as_deref(), ReasonList::Environment),
-        (situation.public_event_reason.as_deref(), ReasonList::PublicEvent),
+        (situation.alert_cause.as_deref(), SituationReasonList::Any),
+        (situation.miscellaneous_reason.as_deref(), SituationReasonList::Any),
+        (situation.personnel_reason.as_deref(), SituationReasonList::Any),
+        (situation.equipment_reason.as_deref(), SituationReasonList::Equipment),
+        (situation.environment_reason.as_deref(), SituationReasonList::Environment),
+        (situation.public_event_reason.as_deref(), SituationReasonList::PublicEvent),
     ];
     let mut causes = reasons
         .into_iter()
-        .filter_map(|(reason, reason_list)| Some(terms::map_cause(reason?, reason_list)));
+        .filter_map(|(reason, reason_list)| Some(terms::map_reason_to_cause(reason?, reason_list)));
     causes.find(|cause| *cause != Cause::UnknownCause).unwrap_or(Cause::UnknownCause)
 }
 
@@ -119,7 +120,7 @@ fn situation_effect(
     let conditions = situation.consequences.iter().flat_map(|it| &it.conditions);
     let at_stops = situation.affects.iter().flat_map(|affects| affects.stop_points.iter());
     let at_stops = at_stops.flat_map(|stop| &stop.stop_conditions);
-    terms::map_effect(conditions.chain(at_stops).map(SmolStr::as_str))
+    terms::map_conditions_to_effect(conditions.chain(at_stops).map(SmolStr::as_str))
 }
 
 pub(super) fn textual_contents(
@@ -130,7 +131,7 @@ pub(super) fn textual_contents(
     actions.flat_map(|action| &action.textual_contents)
 }
 
-fn link_translations<'a>(
+fn first_link_url<'a>(
     links: impl Iterator<Item = &'a InfoLink>,
 ) -> Option<lineside_formats::gtfs_rt::proto::TranslatedString> {
     let mut links = links;
@@ -139,9 +140,9 @@ fn link_translations<'a>(
 }
 
 /// Lists the selectors of affected items, each once, in the order of the message.
-fn list_selectors(
+fn list_entity_selectors(
     situation: &PtSituationElement,
-    ids: &SiriIds,
+    ids: &SiriIdMapping,
     losses: &mut ConversionReport,
 ) -> Vec<EntitySelector> {
     let consequences = situation.consequences.iter().filter_map(|it| it.affects.as_deref());
@@ -150,7 +151,7 @@ fn list_selectors(
     let all = situation.affects.as_deref().into_iter().chain(consequences).chain(scopes);
     let mut selectors = SelectorBuilder { ids, selectors: Vec::new(), n_dropped: 0 };
     for affects in all {
-        selectors.add_affects(affects);
+        selectors.add_affected_items(affects);
     }
     losses.record_dropped_objects(
         "Affects",
@@ -161,14 +162,14 @@ fn list_selectors(
 }
 
 struct SelectorBuilder<'a> {
-    ids: &'a SiriIds,
+    ids: &'a SiriIdMapping,
     selectors: Vec<EntitySelector>,
     /// The number of selectors beyond the limit; a repeated one counts twice.
     n_dropped: u64,
 }
 
 impl SelectorBuilder<'_> {
-    fn push_selector(&mut self, selector: EntitySelector) {
+    fn add_distinct_selector(&mut self, selector: EntitySelector) {
         // Repetitions are searched only for the first selectors beyond the limit.
         if self.n_dropped < SELECTORS_MAX as u64 && self.selectors.contains(&selector) {
             return;
@@ -179,55 +180,55 @@ impl SelectorBuilder<'_> {
         }
     }
 
-    fn map_id(&self, kind: IdKind, id: &str) -> Option<String> {
-        Some(self.ids.map_id(kind, id).into())
+    fn map_to_schedule_id(&self, kind: IdKind, id: &str) -> Option<String> {
+        Some(self.ids.map_to_schedule_id(kind, id).into())
     }
 
-    fn add_affects(&mut self, affects: &Affects) {
+    fn add_affected_items(&mut self, affects: &Affects) {
         let operators = affects.operators.iter().flat_map(|it| &it.affected_operators);
         for operator in operators.filter_map(|it| it.operator_ref.as_deref()) {
-            let agency_id = self.map_id(IdKind::Operator, operator);
-            self.push_selector(EntitySelector { agency_id, ..EntitySelector::default() });
+            let agency_id = self.map_to_schedule_id(IdKind::Operator, operator);
+            self.add_distinct_selector(EntitySelector { agency_id, ..EntitySelector::default() });
         }
         if affects.operators.as_ref().is_some_and(|it| it.all_operators.0) {
-            self.add_route_types(&terms::ROUTE_TYPES, None);
+            self.add_route_type_selectors(&terms::ROUTE_TYPES, None);
         }
         for network in &affects.networks {
-            self.add_network(network);
+            self.add_affected_network(network);
         }
         for stop in &affects.stop_points {
-            self.add_stop(stop, &EntitySelector::default());
+            self.add_affected_stop(stop, &EntitySelector::default());
         }
         for stop_ref in affects.stop_places.iter().filter_map(|it| it.stop_place_ref.as_deref()) {
-            let stop_id = self.map_id(IdKind::Stop, stop_ref);
-            self.push_selector(EntitySelector { stop_id, ..EntitySelector::default() });
+            let stop_id = self.map_to_schedule_id(IdKind::Stop, stop_ref);
+            self.add_distinct_selector(EntitySelector { stop_id, ..EntitySelector::default() });
         }
         for journey in &affects.vehicle_journeys {
-            self.add_journey(journey);
+            self.add_affected_journey(journey);
         }
     }
 
-    fn add_network(&mut self, network: &AffectedNetwork) {
+    fn add_affected_network(&mut self, network: &AffectedNetwork) {
         for line in &network.affected_lines {
-            self.add_line(line);
+            self.add_affected_line(line);
         }
         if network.affected_lines.is_empty() {
-            self.add_all_lines(network);
+            self.add_all_lines_of_network(network);
         }
     }
 
     /// Adds all lines of a network, of its operators, or of one vehicle mode. Only the producer knows which network a
     /// name means; here it is taken as the feed's own.
-    fn add_all_lines(&mut self, network: &AffectedNetwork) {
+    fn add_all_lines_of_network(&mut self, network: &AffectedNetwork) {
         let operators = network.affected_operators.iter();
         let operators = operators.filter_map(|it| it.operator_ref.as_deref());
         let operators: Vec<Option<String>> =
-            operators.map(|it| self.map_id(IdKind::Operator, it)).collect();
+            operators.map(|it| self.map_to_schedule_id(IdKind::Operator, it)).collect();
         let named = network.network_ref.is_some() || network.vehicle_mode.is_some();
         let is_whole = network.all_lines.0 || named;
         let mode = network.vehicle_mode.as_deref().filter(|mode| *mode != "all");
         let types: &[i32] = match mode {
-            Some(mode) => terms::map_route_types(mode),
+            Some(mode) => terms::route_types_of_mode(mode),
             // An agency by itself covers all its lines.
             None if !operators.is_empty() => &[],
             None if is_whole => &terms::ROUTE_TYPES,
@@ -236,19 +237,22 @@ impl SelectorBuilder<'_> {
         for agency_id in &operators {
             if types.is_empty() {
                 let agency_id = agency_id.clone();
-                self.push_selector(EntitySelector { agency_id, ..EntitySelector::default() });
+                self.add_distinct_selector(EntitySelector {
+                    agency_id,
+                    ..EntitySelector::default()
+                });
             }
-            self.add_route_types(types, agency_id.as_ref());
+            self.add_route_type_selectors(types, agency_id.as_ref());
         }
         if operators.is_empty() {
-            self.add_route_types(types, None);
+            self.add_route_type_selectors(types, None);
         }
     }
 
-    fn add_route_types(&mut self, types: &[i32], agency_id: Option<&String>) {
+    fn add_route_type_selectors(&mut self, types: &[i32], agency_id: Option<&String>) {
         for route_type in types {
             let (agency_id, route_type) = (agency_id.cloned(), Some(*route_type));
-            self.push_selector(EntitySelector {
+            self.add_distinct_selector(EntitySelector {
                 agency_id,
                 route_type,
                 ..EntitySelector::default()
@@ -256,9 +260,9 @@ impl SelectorBuilder<'_> {
         }
     }
 
-    fn add_line(&mut self, line: &AffectedLine) {
+    fn add_affected_line(&mut self, line: &AffectedLine) {
         let Some(line_ref) = line.line_ref.as_deref() else { return };
-        let route_id = self.map_id(IdKind::Line, line_ref);
+        let route_id = self.map_to_schedule_id(IdKind::Line, line_ref);
         let route_stops = line.routes.iter().flat_map(|route| &route.stop_points);
         let stops: Vec<&AffectedStopPoint> = line.stop_points.iter().chain(route_stops).collect();
         for direction_id in affected_directions(line) {
@@ -268,42 +272,46 @@ impl SelectorBuilder<'_> {
                 ..EntitySelector::default()
             };
             if stops.is_empty() {
-                self.push_selector(selector);
+                self.add_distinct_selector(selector);
                 continue;
             }
             for stop in &stops {
-                self.add_stop(stop, &selector);
+                self.add_affected_stop(stop, &selector);
             }
         }
     }
 
     /// Adds a stop, restricted by the selector `of`.
-    fn add_stop(&mut self, stop: &AffectedStopPoint, base_selector: &EntitySelector) {
+    fn add_affected_stop(&mut self, stop: &AffectedStopPoint, base_selector: &EntitySelector) {
         let name = stop.stop_point_ref.as_deref().or(stop.stop_place_ref.as_deref());
         let Some(name) = name else { return };
-        let stop_id = self.map_id(IdKind::Stop, name);
-        self.push_selector(EntitySelector { stop_id, ..base_selector.clone() });
+        let stop_id = self.map_to_schedule_id(IdKind::Stop, name);
+        self.add_distinct_selector(EntitySelector { stop_id, ..base_selector.clone() });
     }
 
-    fn add_journey(&mut self, journey: &AffectedVehicleJourney) {
+    fn add_affected_journey(&mut self, journey: &AffectedVehicleJourney) {
         let framed = journey.framed_vehicle_journey_ref.as_ref();
         let named = framed.and_then(|it| it.dated_vehicle_journey_ref.as_ref());
         let refs = journey.vehicle_journey_refs.iter().chain(&journey.dated_vehicle_journey_refs);
-        let start_date = framed.and_then(framed_date);
-        let route_id = journey.line_ref.as_deref().and_then(|it| self.map_id(IdKind::Line, it));
+        let start_date = framed.and_then(date_of_framed_ref);
+        let route_id =
+            journey.line_ref.as_deref().and_then(|it| self.map_to_schedule_id(IdKind::Line, it));
         let mut is_named = false;
         for journey_ref in named.into_iter().chain(refs) {
             is_named = true;
             let trip = TripDescriptor {
-                trip_id: self.map_id(IdKind::Journey, journey_ref),
+                trip_id: self.map_to_schedule_id(IdKind::Journey, journey_ref),
                 start_date: start_date.clone(),
                 route_id: route_id.clone(),
                 ..TripDescriptor::default()
             };
-            self.push_selector(EntitySelector { trip: Some(trip), ..EntitySelector::default() });
+            self.add_distinct_selector(EntitySelector {
+                trip: Some(trip),
+                ..EntitySelector::default()
+            });
         }
         if !is_named && route_id.is_some() {
-            self.push_selector(EntitySelector { route_id, ..EntitySelector::default() });
+            self.add_distinct_selector(EntitySelector { route_id, ..EntitySelector::default() });
         }
     }
 }

@@ -78,7 +78,7 @@ const CAUSES: [(&str, Cause); 36] = [
 
 /// The list that a reason belongs to, which determines the cause of an unknown name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReasonList {
+pub(super) enum SituationReasonList {
     /// No particular list.
     Any,
     /// Vehicles, tracks and other equipment.
@@ -90,16 +90,16 @@ pub(super) enum ReasonList {
 }
 
 /// Maps the name of a reason to a cause.
-pub(super) fn map_cause(reason: &str, reason_list: ReasonList) -> Cause {
+pub(super) fn map_reason_to_cause(reason: &str, reason_list: SituationReasonList) -> Cause {
     let plain: String =
         reason.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let known = CAUSES.iter().find(|(part, _)| plain.contains(part)).map(|&(_, cause)| cause);
     match (plain.as_str(), known, reason_list) {
         ("" | "unknown" | "undefined", ..) => Cause::UnknownCause,
-        (_, Some(cause), ReasonList::Any | ReasonList::Equipment) => cause,
-        (.., ReasonList::Environment) => Cause::Weather,
-        (.., ReasonList::PublicEvent) => Cause::SpecialEvent,
-        (.., ReasonList::Equipment) => Cause::TechnicalProblem,
+        (_, Some(cause), SituationReasonList::Any | SituationReasonList::Equipment) => cause,
+        (.., SituationReasonList::Environment) => Cause::Weather,
+        (.., SituationReasonList::PublicEvent) => Cause::SpecialEvent,
+        (.., SituationReasonList::Equipment) => Cause::TechnicalProblem,
         _ => Cause::OtherCause,
     }
 }
@@ -132,7 +132,7 @@ const EFFECTS: [(&str, Effect); 23] = [
 ];
 
 /// Maps service conditions to the most severe of their effects.
-pub(super) fn map_effect<'a>(conditions: impl Iterator<Item = &'a str>) -> Effect {
+pub(super) fn map_conditions_to_effect<'a>(conditions: impl Iterator<Item = &'a str>) -> Effect {
     let at = |condition: &str| {
         let plain: String = condition.chars().filter(char::is_ascii_alphanumeric).collect();
         let plain = plain.to_ascii_lowercase();
@@ -152,7 +152,7 @@ pub(super) fn map_effect<'a>(conditions: impl Iterator<Item = &'a str>) -> Effec
 pub(super) const ROUTE_TYPES: [i32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 11, 12];
 
 /// Returns the `route_type`s of a vehicle mode; none for a mode that GTFS does not distinguish.
-pub(super) fn map_route_types(mode: &str) -> &'static [i32] {
+pub(super) fn route_types_of_mode(mode: &str) -> &'static [i32] {
     match mode {
         "tram" => &[0, 5],
         "metro" | "underground" => &[1],
@@ -176,21 +176,22 @@ mod tests {
     #[test]
     fn reasons_map_to_causes_by_name_and_list() {
         for (reason, reason_list, expected) in [
-            ("signalProblem", ReasonList::Any, Cause::TechnicalProblem),
-            ("staffSickness", ReasonList::Any, Cause::OtherCause),
-            ("roadworks", ReasonList::Any, Cause::Construction),
-            ("heavySnowFall", ReasonList::Environment, Cause::Weather),
-            ("lockedDoors", ReasonList::Equipment, Cause::TechnicalProblem),
-            ("accident", ReasonList::Any, Cause::Accident),
-            ("unknown", ReasonList::Equipment, Cause::UnknownCause),
+            ("signalProblem", SituationReasonList::Any, Cause::TechnicalProblem),
+            ("staffSickness", SituationReasonList::Any, Cause::OtherCause),
+            ("roadworks", SituationReasonList::Any, Cause::Construction),
+            ("heavySnowFall", SituationReasonList::Environment, Cause::Weather),
+            ("lockedDoors", SituationReasonList::Equipment, Cause::TechnicalProblem),
+            ("accident", SituationReasonList::Any, Cause::Accident),
+            ("unknown", SituationReasonList::Equipment, Cause::UnknownCause),
         ] {
-            assert_eq!(map_cause(reason, reason_list), expected, "{reason}");
+            assert_eq!(map_reason_to_cause(reason, reason_list), expected, "{reason}");
         }
     }
 
     #[test]
     fn the_most_severe_condition_is_the_effect() {
-        let worst_effect = |conditions: &[&str]| map_effect(conditions.iter().copied());
+        let worst_effect =
+            |conditions: &[&str]| map_conditions_to_effect(conditions.iter().copied());
         assert_eq!(worst_effect(&["delayed", "cancelled"]), Effect::NoService);
         assert_eq!(worst_effect(&["diverted"]), Effect::Detour);
         assert_eq!(worst_effect(&["intermittentService"]), Effect::ReducedService);

@@ -35,7 +35,7 @@ fn message(deliveries: &str) -> SiriMessage {
     message
 }
 
-fn normalized(deliveries: &str, ids: &SiriIds) -> NormalizedMessage {
+fn normalized(deliveries: &str, ids: &SiriIdMapping) -> NormalizedMessage {
     normalize_message(
         &message(deliveries),
         MappingRules { ids, has_vehicle_delays: true, zone: &TimeZone::UTC },
@@ -52,7 +52,7 @@ fn journey(inside: &str) -> TripUpdate {
          <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>{inside}\
          </EstimatedVehicleJourney></EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
     );
-    let mut out = normalized(&deliveries, &SiriIds::Same);
+    let mut out = normalized(&deliveries, &SiriIdMapping::Same);
     assert_eq!(out.entities.len(), 1);
     out.entities.remove(0).entity.trip_update.unwrap()
 }
@@ -193,7 +193,7 @@ fn headway_runs_are_identified_by_their_local_start_time() {
         run("2026-11-21T23:30:00Z")
     ));
     let zone = &TimeZone::get("Europe/Paris").unwrap();
-    let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays: false, zone };
+    let rules = MappingRules { ids: &SiriIdMapping::Same, has_vehicle_delays: false, zone };
     let out = normalize_message(&message, rules);
     let named = |it: &SiriEntity| {
         let trip = it.entity.trip_update.as_ref().unwrap().trip.clone();
@@ -218,7 +218,7 @@ fn vehicle(inside: &str, has_vehicle_delays: bool) -> (VehiclePosition, Option<T
     let zone = &TimeZone::UTC;
     let mut out = normalize_message(
         &message,
-        MappingRules { ids: &SiriIds::Netex, has_vehicle_delays, zone },
+        MappingRules { ids: &SiriIdMapping::Netex, has_vehicle_delays, zone },
     );
     let entity = out.entities.remove(0).entity;
     (entity.vehicle.unwrap(), entity.trip_update)
@@ -263,7 +263,7 @@ fn visits_of_a_journey_are_merged_into_one_trip_update() {
     };
     let visits = visit("b", "B", 20) + &visit("a", "A", 10);
     let deliveries = format!("<StopMonitoringDelivery>{visits}</StopMonitoringDelivery>");
-    let mut out = normalized(&deliveries, &SiriIds::Same);
+    let mut out = normalized(&deliveries, &SiriIdMapping::Same);
     assert_eq!(out.entities.len(), 1);
     let stops = |entity: &SiriEntity| {
         let calls = &entity.entity.trip_update.as_ref().unwrap().stop_time_update;
@@ -271,9 +271,9 @@ fn visits_of_a_journey_are_merged_into_one_trip_update() {
     };
     let entity = &mut out.entities[0];
     assert_eq!(stops(entity), ["A", "B"], "visits are in the order of the journey");
-    assert!(!entity.remove_visit("a"));
+    assert!(!entity.remove_visit_by_name("a"));
     assert_eq!(stops(entity), ["B"]);
-    assert!(entity.remove_visit("b"), "the last visit is removed");
+    assert!(entity.remove_visit_by_name("b"), "the last visit is removed");
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn a_cancelled_visit_does_not_cancel_its_journey() {
              <AimedDepartureTime>2026-11-21T12:30:00Z</AimedDepartureTime></MonitoredCall>\
              </MonitoredVehicleJourney></MonitoredStopVisit></StopMonitoringDelivery>"
         );
-        let out = normalized(&visit, &SiriIds::Same);
+        let out = normalized(&visit, &SiriIdMapping::Same);
         let update = out.entities[0].entity.trip_update.as_ref().unwrap();
         let relationship =
             update.trip.schedule_relationship.map(|_| update.trip.schedule_relationship());
@@ -315,16 +315,16 @@ fn the_number_of_visits_per_journey_is_limited() {
     let visits: String = (0..2 * JOURNEY_VISITS_MAX).map(visit).collect();
     let mut out = normalized(
         &format!("<StopMonitoringDelivery>{visits}</StopMonitoringDelivery>"),
-        &SiriIds::Same,
+        &SiriIdMapping::Same,
     );
     let entity = &mut out.entities[0];
     let calls =
         |entity: &SiriEntity| entity.entity.trip_update.as_ref().unwrap().stop_time_update.len();
     assert_eq!(
-        (calls(entity), entity.visit_names().count()),
+        (calls(entity), entity.names_of_visits().count()),
         (JOURNEY_VISITS_MAX, JOURNEY_VISITS_MAX)
     );
-    entity.remove_visit("7");
+    entity.remove_visit_by_name("7");
     assert_eq!(calls(entity), JOURNEY_VISITS_MAX - 1);
 }
 
@@ -339,7 +339,7 @@ fn a_file_uses_the_estimated_timetable_instead_of_visits() {
          <MonitoringRef>S</MonitoringRef><MonitoredVehicleJourney>{framed}\
          </MonitoredVehicleJourney></MonitoredStopVisit></StopMonitoringDelivery>"
     ));
-    let (out, problems, _) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
+    let (out, problems, _) = siri_to_gtfs_rt(&message, &SiriIdMapping::Same, None, &TimeZone::UTC);
     let ids: Vec<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
     assert_eq!((ids, problems.total_count()), (vec!["journey:J:20261121"], 0));
 }
@@ -354,8 +354,8 @@ fn named(journeys: &[&str]) -> Vec<(String, Option<String>)> {
     };
     let activities: String = journeys.iter().map(activity).collect();
     let deliveries = format!("<VehicleMonitoringDelivery>{activities}</VehicleMonitoringDelivery>");
-    let mut out = normalized(&deliveries, &SiriIds::Netex);
-    out.keep_last_duplicates();
+    let mut out = normalized(&deliveries, &SiriIdMapping::Netex);
+    out.remove_earlier_duplicates();
     assert_eq!(out.problems.total_count(), 0, "{:?}", out.problems.retained_problems());
     let vehicles = out.entities.into_iter().map(|it| (it.entity.id, it.entity.vehicle.unwrap()));
     let named = vehicles.map(|(entity_id, vehicle)| {
@@ -407,7 +407,7 @@ fn a_repeated_id_in_a_file_gets_a_number() {
         "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame>{journey}{journey}\
          </EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
     ));
-    let (out, problems, _) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
+    let (out, problems, _) = siri_to_gtfs_rt(&message, &SiriIdMapping::Same, None, &TimeZone::UTC);
     let ids: Vec<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
     assert_eq!(ids, ["journey:J", "journey:J#2"]);
     assert_eq!(problems.total_count(), 1);
@@ -419,7 +419,7 @@ fn a_refusal_of_the_producer_is_reported() {
         "<StopMonitoringDelivery><Status>false</Status><ErrorCondition><AccessNotAllowedError>\
          <ErrorText>Unknown requestor</ErrorText></AccessNotAllowedError></ErrorCondition>\
          </StopMonitoringDelivery>",
-        &SiriIds::Same,
+        &SiriIdMapping::Same,
     );
     assert_eq!(out.refusals, ["AccessNotAllowedError: Unknown requestor"]);
 }
@@ -470,7 +470,7 @@ fn every_element_of_recorded_messages_becomes_one_entity() {
                 continue;
             }
             let text = without_comments(&String::from_utf8_lossy(&body));
-            let (out, ..) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
+            let (out, ..) = siri_to_gtfs_rt(&message, &SiriIdMapping::Same, None, &TimeZone::UTC);
             let single = ["EstimatedVehicleJourney", "VehicleActivity", "PtSituationElement"];
             let elements: usize = single.iter().map(|name| count(&text, name)).sum();
             let visit_entities = out.entity.iter().filter(|it| {
@@ -481,10 +481,10 @@ fn every_element_of_recorded_messages_becomes_one_entity() {
             assert_eq!(others, elements, "{}", path.display());
             let ids: HashSet<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
             assert_eq!(ids.len(), out.entity.len(), "{}", path.display());
-            let (ids, zone) = (&SiriIds::Same, &TimeZone::UTC);
+            let (ids, zone) = (&SiriIdMapping::Same, &TimeZone::UTC);
             let rules = MappingRules { ids, has_vehicle_delays: false, zone };
             let mut normalized = normalize_message(&message, rules);
-            normalized.keep_last_duplicates();
+            normalized.remove_earlier_duplicates();
             let vehicles = normalized.entities.iter().filter(|it| it.entity.vehicle.is_some());
             assert_eq!(vehicles.count(), count(&text, "VehicleActivity"), "{}", path.display());
             files += 1;

@@ -10,27 +10,29 @@ use lineside_formats::{
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    CancelledEntity, GRACE_SECONDS, IdKind, MappingRules, SiriEntity, SiriIds, TripRef,
+    CancelledEntity, GRACE_SECONDS, IdKind, MappingRules, SiriEntity, SiriIdMapping, TripRef,
     calls::CallMapper,
-    journey_marks::JourneyMarks,
-    journeys::{JourneyStart, framed_date, journey_trip, name_by_content},
-    sequences::CallHints,
-    service_days::aimed_calls,
+    journey_marks::JourneyQualifiers,
+    journeys::{
+        JourneyStart, date_of_framed_ref, name_from_planned_properties, to_trip_descriptor,
+    },
+    sequences::CallMatchingHints,
+    service_days::list_aimed_call_times,
     terms, to_timestamp, to_unix_seconds,
-    visits::journey_calls,
+    visits::monitored_journey_calls,
 };
 use crate::trip_identity::is_extra_trip;
 
 /// Maps an activity to an entity; `None` without a journey.
-pub(super) fn map_activity(
+pub(super) fn map_activity_to_vehicle(
     activity: &VehicleActivity,
     rules: MappingRules<'_>,
 ) -> Option<SiriEntity> {
     let journey = activity.monitored_vehicle_journey.as_deref()?;
     let at = journey.location_recorded_at_time.or(activity.recorded_at_time);
-    let mut trip = journey_trip(journey, false, rules.ids);
-    JourneyStart::from_journey(journey, rules.zone).fill_trip_start(&mut trip);
-    let id = entity_id(activity, journey, rules.ids);
+    let mut trip = to_trip_descriptor(journey, false, rules.ids);
+    JourneyStart::from_journey(journey, rules.zone).set_trip_start(&mut trip);
+    let id = vehicle_entity_id(activity, journey, rules.ids);
     let call = journey.monitored_call.as_deref();
     let stop = call.and_then(|call| call.stop_point_ref.as_deref());
     let is_at_stop = call.is_some_and(|call| call.vehicle_at_stop == Some(true));
@@ -38,20 +40,20 @@ pub(super) fn map_activity(
         if is_at_stop { VehicleStopStatus::StoppedAt } else { VehicleStopStatus::InTransitTo };
     let vehicle = VehiclePosition {
         position: map_position(journey),
-        stop_id: stop.map(|stop| rules.ids.map_id(IdKind::Stop, stop).into()),
+        stop_id: stop.map(|stop| rules.ids.map_to_schedule_id(IdKind::Stop, stop).into()),
         current_status: stop.map(|_| status as i32),
         timestamp: to_timestamp(at),
         congestion_level: journey
             .in_congestion
             .filter(|in_congestion| *in_congestion)
             .map(|_| CongestionLevel::Congestion as i32),
-        vehicle: vehicle_descriptor(journey, rules.ids),
+        vehicle: to_vehicle_descriptor(journey, rules.ids),
         occupancy_status: journey.occupancy.and_then(terms::map_occupancy).map(|it| it as i32),
         trip: Some(trip).filter(|trip| trip.trip_id.is_some() || trip.route_id.is_some()),
         ..VehiclePosition::default()
     };
     let trip_update =
-        rules.has_vehicle_delays.then(|| vehicle_trip_update(journey, rules)).flatten();
+        rules.has_vehicle_delays.then(|| trip_update_from_vehicle(journey, rules)).flatten();
     let trip_update = trip_update.map(|update| TripUpdate {
         timestamp: to_timestamp(at),
         vehicle: vehicle.vehicle.clone(),
@@ -62,10 +64,11 @@ pub(super) fn map_activity(
     let entity =
         FeedEntity { id: id.into(), vehicle: Some(vehicle), trip_update, ..FeedEntity::default() };
     let names = vehicle_names(activity, journey).into_iter().flatten().cloned();
-    let (names, marks) = (names.collect(), JourneyMarks::from_journey(journey, rules.ids));
-    let aimed = aimed_calls(journey, rules.ids);
-    let hints = CallHints::from_calls(journey_calls(journey).map(|(call, _)| call));
-    let near = call.filter(|_| stop.is_some()).map(CallHints::from_call);
+    let (names, marks) = (names.collect(), JourneyQualifiers::from_journey(journey, rules.ids));
+    let aimed = list_aimed_call_times(journey, rules.ids);
+    let hints =
+        CallMatchingHints::from_calls(monitored_journey_calls(journey).map(|(call, _)| call));
+    let near = call.filter(|_| stop.is_some()).map(CallMatchingHints::from_call);
     Some(SiriEntity {
         names,
         marks,
@@ -91,12 +94,12 @@ pub(super) fn vehicle_names<'a>(
 
 /// Returns the vehicle of a journey; `None` without a name. If other producers may use the same name, it becomes the
 /// label and the id gets a prefix.
-pub(super) fn vehicle_descriptor(
+pub(super) fn to_vehicle_descriptor(
     journey: &VehicleJourney,
-    ids: &SiriIds,
+    ids: &SiriIdMapping,
 ) -> Option<VehicleDescriptor> {
     let name = journey.vehicle_ref.as_ref().filter(|name| !name.is_empty())?;
-    let id = scoped_vehicle_id(name, journey, ids);
+    let id = unique_vehicle_id(name, journey, ids);
     let label = (id != *name).then(|| name.to_string());
     Some(VehicleDescriptor { id: Some(id.into()), label, ..VehicleDescriptor::default() })
 }
@@ -104,8 +107,8 @@ pub(super) fn vehicle_descriptor(
 /// Returns a vehicle's name, made unique within the feed. A feed may have several producers, each with its own vehicle
 /// numbers, so the producer prefixes the name, whether or not another one currently uses it: a vehicle must not change
 /// its id when another appears.
-fn scoped_vehicle_id(name: &SmolStr, journey: &VehicleJourney, ids: &SiriIds) -> SmolStr {
-    match find_vehicle_scope(name, journey, ids) {
+fn unique_vehicle_id(name: &SmolStr, journey: &VehicleJourney, ids: &SiriIdMapping) -> SmolStr {
+    match find_vehicle_prefix(name, journey, ids) {
         Some((_, scope)) => format_smolstr!("{scope}:{name}"),
         None => name.clone(),
     }
@@ -113,7 +116,7 @@ fn scoped_vehicle_id(name: &SmolStr, journey: &VehicleJourney, ids: &SiriIds) ->
 
 /// The origin of a vehicle name's prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum VehicleScope {
+pub(super) enum VehiclePrefixOrigin {
     /// The source of the data.
     Source,
     /// The issuer of the line's id.
@@ -122,18 +125,20 @@ pub(super) enum VehicleScope {
 }
 
 /// Returns the prefix of a vehicle's name and its origin; `None` if the name is unique by itself.
-pub(super) fn find_vehicle_scope(
+pub(super) fn find_vehicle_prefix(
     name: &str,
     journey: &VehicleJourney,
-    ids: &SiriIds,
-) -> Option<(VehicleScope, SmolStr)> {
+    ids: &SiriIdMapping,
+) -> Option<(VehiclePrefixOrigin, SmolStr)> {
     let is_given = |it: &&SmolStr| !it.is_empty();
     let source = journey.data_source.as_ref().filter(is_given).cloned();
-    let line = || Some((VehicleScope::Line, netex_codespace(journey.line_ref.as_deref()?)?));
+    let line = || Some((VehiclePrefixOrigin::Line, netex_codespace(journey.line_ref.as_deref()?)?));
     let operator = || journey.operator_ref.as_ref().filter(is_given);
-    let operator =
-        || operator().map(|it| (VehicleScope::Operator, ids.map_id(IdKind::Operator, it)));
-    let scope = source.map(|it| (VehicleScope::Source, it)).or_else(line).or_else(operator);
+    let operator = || {
+        operator()
+            .map(|it| (VehiclePrefixOrigin::Operator, ids.map_to_schedule_id(IdKind::Operator, it)))
+    };
+    let scope = source.map(|it| (VehiclePrefixOrigin::Source, it)).or_else(line).or_else(operator);
     let is_own = |scope: &SmolStr| {
         let rest = name.strip_prefix(scope.as_str());
         rest.is_some_and(|rest| rest.starts_with(':'))
@@ -149,16 +154,17 @@ pub(super) fn netex_codespace(id: &str) -> Option<SmolStr> {
 }
 
 /// Returns a vehicle's data about its journey as a trip update: the delay, or predictions for its calls.
-pub(super) fn vehicle_trip_update(
+pub(super) fn trip_update_from_vehicle(
     journey: &VehicleJourney,
     rules: MappingRules<'_>,
 ) -> Option<TripUpdate> {
     let ids = rules.ids;
-    let mut trip = journey_trip(journey, false, ids);
-    JourneyStart::from_journey(journey, rules.zone).fill_trip_start(&mut trip);
+    let mut trip = to_trip_descriptor(journey, false, ids);
+    JourneyStart::from_journey(journey, rules.zone).set_trip_start(&mut trip);
     trip.trip_id.as_ref()?;
     let taking = CallMapper { ids, is_unscheduled: is_extra_trip(&trip), is_cancelled: false };
-    let calls = journey_calls(journey).filter_map(|(call, is_past)| taking.map_call(call, is_past));
+    let calls = monitored_journey_calls(journey)
+        .filter_map(|(call, is_past)| taking.map_to_stop_time_update(call, is_past));
     let mut stop_time_update: Vec<_> = calls.collect();
     let has_times = |it: &_| has_call_times(it);
     if !stop_time_update.iter().any(has_times) {
@@ -191,25 +197,29 @@ fn map_position(journey: &VehicleJourney) -> Option<Position> {
 
 /// Returns the id of a vehicle's entity: stable across journeys if the producer names vehicles. Without a vehicle or
 /// journey name, the journey's line and start identify it.
-fn entity_id(activity: &VehicleActivity, journey: &VehicleJourney, ids: &SiriIds) -> SmolStr {
+fn vehicle_entity_id(
+    activity: &VehicleActivity,
+    journey: &VehicleJourney,
+    ids: &SiriIdMapping,
+) -> SmolStr {
     let name = vehicle_names(activity, journey).into_iter().flatten().next();
     let unnamed = || journey.journey_ref().filter(|name| !name.is_empty());
     match name.or_else(unnamed) {
-        Some(name) => format_smolstr!("vehicle:{}", scoped_vehicle_id(name, journey, ids)),
-        None => format_smolstr!("vehicle:{}", name_by_content(journey, None)),
+        Some(name) => format_smolstr!("vehicle:{}", unique_vehicle_id(name, journey, ids)),
+        None => format_smolstr!("vehicle:{}", name_from_planned_properties(journey, None)),
     }
 }
 
 /// Maps the cancellation of a vehicle activity.
-pub(super) fn cancelled_vehicle(
+pub(super) fn map_vehicle_cancellation(
     activity: &VehicleActivityCancellation,
-    ids: &SiriIds,
+    ids: &SiriIdMapping,
 ) -> CancelledEntity {
     let journey = activity.vehicle_journey_ref.as_ref();
     let trip_id = journey.and_then(|it| it.dated_vehicle_journey_ref.as_deref());
     let trip = trip_id.map(|id| TripRef {
-        trip_id: ids.map_id(IdKind::Journey, id),
-        start_date: journey.and_then(framed_date).map(SmolStr::from),
+        trip_id: ids.map_to_schedule_id(IdKind::Journey, id),
+        start_date: journey.and_then(date_of_framed_ref).map(SmolStr::from),
     });
     let names = [&activity.vehicle_monitoring_ref, &activity.item_ref];
     CancelledEntity::Vehicle { names: names.into_iter().flatten().cloned().collect(), trip }

@@ -9,14 +9,16 @@ use lineside_formats::{
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    CancelledEntity, GRACE_SECONDS, IdKind, SiriEntity, SiriIds, TripRef,
-    calls::{CallMapper, last_call_time},
-    journeys::{framed_date, journey_entity_id, journey_trip, name_by_content},
-    sequences::CallHints,
-    service_days::aimed_calls,
+    CancelledEntity, GRACE_SECONDS, IdKind, SiriEntity, SiriIdMapping, TripRef,
+    calls::{CallMapper, latest_time_of_call},
+    journeys::{
+        date_of_framed_ref, journey_entity_id, name_from_planned_properties, to_trip_descriptor,
+    },
+    sequences::CallMatchingHints,
+    service_days::list_aimed_call_times,
     to_timestamp,
 };
-use crate::{limits::JOURNEY_VISITS_MAX, trip_identity::nonempty_text};
+use crate::{limits::JOURNEY_VISITS_MAX, trip_identity::text_if_nonempty};
 
 /// The prefix of entity ids made of visits. A journey's own entity has another prefix: data about some stops must not
 /// replace those about all.
@@ -26,20 +28,20 @@ const PREFIX: &str = "stop-visits";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JourneyVisits {
     items: Vec<StopVisit>,
-    calls: Vec<VisitCall>,
+    calls: Vec<CallFromVisit>,
 }
 
 #[derive(Clone, Debug)]
 struct StopVisit {
     /// The name by which the producer cancels the visit.
     item: SmolStr,
-    at: VisitStop,
+    at: StopOfVisit,
     /// The stop at which the journey calls, if that is a part of the monitored stop.
     call_stop_id: Option<SmolStr>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct VisitStop {
+pub(crate) struct StopOfVisit {
     /// The monitored stop.
     pub(crate) stop_id: Option<SmolStr>,
     /// The number of the journey's visit to this stop.
@@ -48,9 +50,9 @@ pub(crate) struct VisitStop {
 
 /// A call reported by a visit.
 #[derive(Clone, Debug)]
-struct VisitCall {
+struct CallFromVisit {
     update: StopTimeUpdate,
-    hints: CallHints,
+    hints: CallMatchingHints,
     /// The name of the visit that determines the call.
     item: SmolStr,
     /// True if the visit monitors this stop, not an earlier or later one.
@@ -58,14 +60,18 @@ struct VisitCall {
 }
 
 /// Maps a visit to an entity; `None` without a journey.
-pub(super) fn map_visit(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<SiriEntity> {
+pub(super) fn map_visit(visit: &MonitoredStopVisit, ids: &SiriIdMapping) -> Option<SiriEntity> {
     let journey = visit.monitored_vehicle_journey.as_deref()?;
     // A cancelled call does not cancel the journey: it skips this stop and may run elsewhere.
-    let trip = journey_trip(journey, false, ids);
+    let trip = to_trip_descriptor(journey, false, ids);
     let monitored = journey.monitored_call.as_deref();
-    let stop_id = visit.monitoring_ref.as_deref().map(|stop| ids.map_id(IdKind::Stop, stop));
-    let (id, item) =
-        visit_names(visit, journey, nonempty_text(&trip.trip_id).zip(Some(&trip.start_date)));
+    let stop_id =
+        visit.monitoring_ref.as_deref().map(|stop| ids.map_to_schedule_id(IdKind::Stop, stop));
+    let (id, item) = visit_entity_id_and_name(
+        visit,
+        journey,
+        text_if_nonempty(&trip.trip_id).zip(Some(&trip.start_date)),
+    );
     let taking = CallMapper {
         ids,
         is_unscheduled: crate::trip_identity::is_extra_trip(&trip),
@@ -76,23 +82,27 @@ pub(super) fn map_visit(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<Sir
         let update = match call.stop_point_ref.is_none() && is_monitored {
             true => {
                 let stop_point_ref = visit.monitoring_ref.clone();
-                taking.map_call(&SiriCall { stop_point_ref, ..call.clone() }, is_past)?
+                taking.map_to_stop_time_update(
+                    &SiriCall { stop_point_ref, ..call.clone() },
+                    is_past,
+                )?
             }
-            false => taking.map_call(call, is_past)?,
+            false => taking.map_to_stop_time_update(call, is_past)?,
         };
-        Some(VisitCall {
+        Some(CallFromVisit {
             update,
-            hints: CallHints::from_call(call),
+            hints: CallMatchingHints::from_call(call),
             item: item.clone(),
             is_monitored,
         })
     };
-    let mut calls: Vec<VisitCall> =
-        journey_calls(journey).filter_map(visit_call).take(JOURNEY_VISITS_MAX).collect();
-    calls.sort_by_key(VisitCall::call_time);
+    let mut calls: Vec<CallFromVisit> =
+        monitored_journey_calls(journey).filter_map(visit_call).take(JOURNEY_VISITS_MAX).collect();
+    calls.sort_by_key(CallFromVisit::best_known_call_time);
     let here = calls.iter().find(|call| call.is_monitored);
-    let call_stop_id = here.and_then(|call| nonempty_text(&call.update.stop_id)).map(SmolStr::new);
-    let at = VisitStop { stop_id, number: monitored.and_then(|call| call.visit_number) };
+    let call_stop_id =
+        here.and_then(|call| text_if_nonempty(&call.update.stop_id)).map(SmolStr::new);
+    let at = StopOfVisit { stop_id, number: monitored.and_then(|call| call.visit_number) };
     let items = vec![StopVisit { item: item.clone(), at, call_stop_id }];
     let visits = JourneyVisits { items, calls };
     let update = TripUpdate {
@@ -101,17 +111,18 @@ pub(super) fn map_visit(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<Sir
         timestamp: to_timestamp(visit.recorded_at_time),
         ..TripUpdate::default()
     };
-    let ends = journey_calls(journey).filter_map(|(call, _)| last_call_time(call)).max();
+    let ends =
+        monitored_journey_calls(journey).filter_map(|(call, _)| latest_time_of_call(call)).max();
     let until =
         super::to_unix_seconds(visit.valid_until_time).max(ends.map(|it| it + GRACE_SECONDS));
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
-    let aimed = aimed_calls(journey, ids);
+    let aimed = list_aimed_call_times(journey, ids);
     Some(SiriEntity { visits: Some(visits), aimed, ..SiriEntity::from_entity(entity, until) })
 }
 
 /// Returns the id of the visit's entity and the name by which the visit is cancelled; a visit without a name gets one
 /// from its journey, stop and aimed time.
-fn visit_names(
+fn visit_entity_id_and_name(
     visit: &MonitoredStopVisit,
     journey: &VehicleJourney,
     trip: Option<(&str, &Option<String>)>,
@@ -121,7 +132,7 @@ fn visit_names(
     let id = match (trip, &named) {
         (Some((trip_id, date)), _) => journey_entity_id(PREFIX, trip_id, date.as_deref()),
         (None, Some(item)) => format_smolstr!("{PREFIX}:{item}"),
-        (None, None) => format_smolstr!("{PREFIX}:{}", name_by_content(journey, call)),
+        (None, None) => format_smolstr!("{PREFIX}:{}", name_from_planned_properties(journey, call)),
     };
     let item = named.unwrap_or_else(|| {
         let stop = visit.monitoring_ref.as_deref().unwrap_or_default();
@@ -135,7 +146,9 @@ fn visit_names(
 }
 
 /// Returns the calls of a monitored journey in order, each with true if it is over.
-pub(super) fn journey_calls(journey: &VehicleJourney) -> impl Iterator<Item = (&SiriCall, bool)> {
+pub(super) fn monitored_journey_calls(
+    journey: &VehicleJourney,
+) -> impl Iterator<Item = (&SiriCall, bool)> {
     let past_calls = journey.previous_calls.iter().map(|call| (call, true));
     let here = journey.monitored_call.as_deref().map(|call| (call, false));
     let ahead = journey.onward_calls.iter().map(|call| (call, false));
@@ -143,23 +156,24 @@ pub(super) fn journey_calls(journey: &VehicleJourney) -> impl Iterator<Item = (&
 }
 
 /// Maps the cancellation of a visit.
-pub(super) fn cancelled_visit(
+pub(super) fn map_visit_cancellation(
     visit: &MonitoredStopVisitCancellation,
-    ids: &SiriIds,
+    ids: &SiriIdMapping,
 ) -> CancelledEntity {
     let journey = visit.vehicle_journey_ref.as_ref();
     let trip_id = journey.and_then(|it| it.dated_vehicle_journey_ref.as_deref());
     let trip = trip_id.map(|id| TripRef {
-        trip_id: ids.map_id(IdKind::Journey, id),
-        start_date: journey.and_then(framed_date).map(SmolStr::from),
+        trip_id: ids.map_to_schedule_id(IdKind::Journey, id),
+        start_date: journey.and_then(date_of_framed_ref).map(SmolStr::from),
     });
-    let stop_id = visit.monitoring_ref.as_deref().map(|stop| ids.map_id(IdKind::Stop, stop));
-    let at = VisitStop { stop_id, number: visit.visit_number };
+    let stop_id =
+        visit.monitoring_ref.as_deref().map(|stop| ids.map_to_schedule_id(IdKind::Stop, stop));
+    let at = StopOfVisit { stop_id, number: visit.visit_number };
     CancelledEntity::Visit { item: visit.item_ref.clone(), trip, at }
 }
 
 /// Merges all visits of a journey into one entity. Visits beyond [`VISITS_OF_JOURNEY_MAX`] are dropped.
-pub(super) fn merge_visits(entities: &mut Vec<SiriEntity>) {
+pub(super) fn merge_visits_of_journeys(entities: &mut Vec<SiriEntity>) {
     let is_visit = |it: &SiriEntity| it.visits.is_some();
     if !entities.iter().any(is_visit) {
         return;
@@ -175,7 +189,7 @@ pub(super) fn merge_visits(entities: &mut Vec<SiriEntity>) {
         let known = at.get(it.entity.id.as_str()).copied();
         match known.and_then(|at| Some((at, merged.get_mut(at)?))) {
             Some((at, known)) => {
-                known.absorb_visit(it);
+                known.add_later_visit_data(it);
                 grown.insert(at);
             }
             None => {
@@ -186,7 +200,7 @@ pub(super) fn merge_visits(entities: &mut Vec<SiriEntity>) {
     }
     // Once for all visits of a journey, instead of for each.
     for at in grown {
-        merged[at].write_calls();
+        merged[at].update_calls_from_visits();
     }
     *entities = merged;
 }
@@ -194,12 +208,12 @@ pub(super) fn merge_visits(entities: &mut Vec<SiriEntity>) {
 impl SiriEntity {
     /// Merges a later visit of the same journey. For a call in both, the later data win.
     pub(crate) fn merge_later_visit(&mut self, later: SiriEntity) {
-        self.absorb_visit(later);
-        self.write_calls();
+        self.add_later_visit_data(later);
+        self.update_calls_from_visits();
     }
 
     /// Merges a later visit without rewriting the calls.
-    fn absorb_visit(&mut self, later: SiriEntity) {
+    fn add_later_visit_data(&mut self, later: SiriEntity) {
         let (Some(known), Some(new)) = (&mut self.visits, later.visits) else { return };
         known.merge_later(new);
         self.until = self.until.max(later.until);
@@ -210,12 +224,12 @@ impl SiriEntity {
     }
 
     /// Removes a visit; returns true if none is left.
-    pub(crate) fn remove_visit(&mut self, item: &str) -> bool {
+    pub(crate) fn remove_visit_by_name(&mut self, item: &str) -> bool {
         self.remove_visits_if(|visit| visit.item == item)
     }
 
     /// Removes the visits at a stop, or all without a stop; returns true if none is left.
-    pub(crate) fn remove_visits_at(&mut self, at: &VisitStop) -> bool {
+    pub(crate) fn remove_visits_at(&mut self, at: &StopOfVisit) -> bool {
         self.remove_visits_if(|visit| {
             let is_here = |stop_id| {
                 visit.at.stop_id.as_ref() == Some(stop_id)
@@ -227,7 +241,7 @@ impl SiriEntity {
         })
     }
 
-    pub(crate) fn visit_names(&self) -> impl Iterator<Item = &SmolStr> {
+    pub(crate) fn names_of_visits(&self) -> impl Iterator<Item = &SmolStr> {
         self.visits.iter().flat_map(|visits| visits.items.iter().map(|visit| &visit.item))
     }
 
@@ -239,13 +253,13 @@ impl SiriEntity {
             .filter(|visit| is_expired(visit))
             .map(|it| it.item.clone())
             .collect();
-        expired.iter().for_each(|item| visits.forget_visit(item));
+        expired.iter().for_each(|item| visits.remove_visit_and_calls(item));
         let is_empty = visits.items.is_empty();
-        self.write_calls();
+        self.update_calls_from_visits();
         is_empty
     }
 
-    fn write_calls(&mut self) {
+    fn update_calls_from_visits(&mut self) {
         if let (Some(visits), Some(update)) = (&self.visits, &mut self.entity.trip_update) {
             update.stop_time_update = visits.stop_time_updates();
         }
@@ -255,7 +269,7 @@ impl SiriEntity {
 impl JourneyVisits {
     fn merge_later(&mut self, later: JourneyVisits) {
         // The later data of a visit replace all its earlier ones.
-        later.items.iter().for_each(|visit| self.forget_visit(&visit.item));
+        later.items.iter().for_each(|visit| self.remove_visit_and_calls(&visit.item));
         let n_left = JOURNEY_VISITS_MAX.saturating_sub(self.items.len());
         self.items.extend(later.items.into_iter().take(n_left));
         for call in later.calls {
@@ -264,27 +278,27 @@ impl JourneyVisits {
                 // The visit of an earlier stop may have newer data about this call, but does not take it over.
                 Some(known) if known.is_monitored && !call.is_monitored => {
                     let item = known.item.clone();
-                    *known = VisitCall { item, is_monitored: true, ..call };
+                    *known = CallFromVisit { item, is_monitored: true, ..call };
                 }
                 Some(known) => *known = call,
                 None if has_room => self.calls.push(call),
                 None => {}
             }
         }
-        self.calls.sort_by_key(VisitCall::call_time);
+        self.calls.sort_by_key(CallFromVisit::best_known_call_time);
     }
 
-    fn forget_visit(&mut self, item: &str) {
+    fn remove_visit_and_calls(&mut self, item: &str) {
         self.items.retain(|visit| visit.item != item);
         self.calls.retain(|call| call.item != item);
     }
 
     /// Returns the hints that identify the calls, one for each.
-    pub(super) fn call_hints(&self) -> impl Iterator<Item = CallHints> {
+    pub(super) fn call_hints(&self) -> impl Iterator<Item = CallMatchingHints> {
         self.calls.iter().map(|call| call.hints)
     }
 
-    pub(super) fn put_sequences(&mut self, sequences: &[Option<u32>]) {
+    pub(super) fn set_stop_sequences(&mut self, sequences: &[Option<u32>]) {
         for (call, sequence) in self.calls.iter_mut().zip(sequences) {
             call.update.stop_sequence = *sequence;
         }
@@ -295,9 +309,9 @@ impl JourneyVisits {
     }
 }
 
-impl VisitCall {
+impl CallFromVisit {
     /// Returns true if both are the same call. A journey may call at a stop twice, at different times.
-    fn is_same_call(&self, other: &VisitCall) -> bool {
+    fn is_same_call(&self, other: &CallFromVisit) -> bool {
         let arrivals = self.hints.aimed_arrival.zip(other.hints.aimed_arrival);
         let departures = self.hints.aimed_departure.zip(other.hints.aimed_departure);
         self.update.stop_id == other.update.stop_id
@@ -305,7 +319,7 @@ impl VisitCall {
     }
 
     /// Returns the aimed time, else the scheduled or predicted one.
-    fn call_time(&self) -> i64 {
+    fn best_known_call_time(&self) -> i64 {
         let event = || self.update.departure.as_ref().or(self.update.arrival.as_ref());
         let event_time = || event().and_then(|event| event.scheduled_time.or(event.time));
         let aimed = self.hints.aimed_departure.or(self.hints.aimed_arrival);

@@ -13,19 +13,19 @@ use tokio::sync::Semaphore;
 
 use crate::{
     feed_config::{FeedConfig, FormatConverter},
-    fetch::{FetchedBody, Redactor, SourceRequest},
+    fetch::{FetchedBody, SecretRedactor, SourceRequest},
     fetch_failure::{FailureCode, FetchError},
     limits::{REALTIME_CONVERSIONS_MAX, SCHEDULE_CONVERSIONS_MAX},
     poll::{
-        PollerContext,
-        accept::{accept_local_body, hash_body, new_snapshot},
-        observe::UnobservedMessage,
+        SharedPollerContext,
+        accept::{accept_body_if_changed, body_to_snapshot, hash_body},
+        observe::MessageToObserve,
         persist::prepare_snapshot,
         polled_feed::PolledFeed,
-        protocol::{BoxFuture, PollSuccess, Protocol},
+        protocol::{BoxFuture, PollSuccess, SourceProtocol},
     },
-    snapshot::Snapshot,
-    snapshot_writer::{SnapshotWriter, SourceFacts},
+    snapshot::FeedBodySnapshot,
+    snapshot_writer::{SnapshotExtraMetadata, SnapshotWriter},
     source::Secret,
     subprocess::{self, ProgramOutput, RunFailure},
 };
@@ -48,14 +48,14 @@ impl ConverterSlots {
         }
     }
 
-    fn for_format(&self, format: Format) -> Arc<Semaphore> {
+    fn slots_for_format(&self, format: Format) -> Arc<Semaphore> {
         Arc::clone(if format.is_schedule() { &self.schedules } else { &self.real_time })
     }
 }
 
 /// Result of a converter's run for the body of a reply.
 #[derive(Debug)]
-pub(in crate::poll) struct ConverterReply {
+pub(in crate::poll) struct ConverterResult {
     /// The hash of the input.
     hash: u128,
     /// The result of the program; `None` if the input was converted before.
@@ -66,7 +66,7 @@ pub(in crate::poll) struct ConverterReply {
 #[derive(Debug)]
 pub(in crate::poll) struct ConvertedProtocol {
     /// Requests the source and decodes the converted bodies.
-    inner: Box<dyn Protocol>,
+    inner: Box<dyn SourceProtocol>,
     slots: ConverterSlots,
     /// Stores the producer's original bytes.
     snapshot_writer: SnapshotWriter,
@@ -76,12 +76,12 @@ pub(in crate::poll) struct ConvertedProtocol {
 
 impl ConvertedProtocol {
     pub(in crate::poll) fn new(
-        inner: Box<dyn Protocol>,
+        inner: Box<dyn SourceProtocol>,
         polled: &PolledFeed,
-        shared: &PollerContext,
+        shared: &SharedPollerContext,
     ) -> ConvertedProtocol {
         let feed = &polled.feed;
-        let key = feed.conversion_input_key();
+        let key = feed.converter_input_key();
         let writer = SnapshotWriter::new(&shared.snapshots, &shared.clock, key, feed.config());
         ConvertedProtocol {
             inner,
@@ -91,35 +91,37 @@ impl ConvertedProtocol {
         }
     }
 
-    async fn accept_conversion(
+    async fn accept_converter_result(
         &mut self,
         polled: &mut PolledFeed,
         body: FetchedBody,
-        converted: Option<ConverterReply>,
+        converted: Option<ConverterResult>,
     ) -> Result<PollSuccess, FetchError> {
         polled.status.bytes += body.bytes.len() as u64;
         let converter = polled.feed.config().converter.clone();
-        let (Some(ConverterReply { hash, run }), Some(converter)) = (converted, converter) else {
+        let (Some(ConverterResult { hash, run }), Some(converter)) = (converted, converter) else {
             return Err(FetchError::new(FailureCode::Empty, "the body is empty"));
         };
         let Some(run) = run else {
-            polled.confirm_snapshot();
+            polled.record_not_modified();
             return Ok(PollSuccess::Same);
         };
         match run {
-            Ok(output) => self.accept_output(polled, output, body, hash, &converter).await,
+            Ok(output) => {
+                self.accept_converter_output(polled, output, body, hash, &converter).await
+            }
             Err(RunFailure { reason, stderr }) => {
                 let shown = redact_program_output(polled, &stderr, &converter);
                 let last = shown.lines().rev().find(|line| !line.trim().is_empty());
                 let last = last.map(|line| format!(": {}", line.trim())).unwrap_or_default();
                 let message = format!("{} {reason}{last}", describe_converter(&converter));
-                Err(FetchError::new(FailureCode::Convert, message).with_head(shown))
+                Err(FetchError::new(FailureCode::Convert, message).with_program_output(shown))
             }
         }
     }
 
     /// Accepts the program's output, and then stores its input.
-    async fn accept_output(
+    async fn accept_converter_output(
         &mut self,
         polled: &mut PolledFeed,
         ran: ProgramOutput,
@@ -129,7 +131,7 @@ impl ConvertedProtocol {
     ) -> Result<PollSuccess, FetchError> {
         tracing::debug!(feed = %polled.feed.id(), took = ?ran.took, "the feed's data were converted");
         let stderr_text = redact_program_output(polled, &ran.stderr, converter);
-        polled.output_problems = parse_complaints(&stderr_text);
+        polled.output_problems = stderr_lines_to_problems(&stderr_text);
         let fetched_body = FetchedBody {
             bytes: ran.output,
             content_type: None,
@@ -137,7 +139,7 @@ impl ConvertedProtocol {
             file_name: None,
             status: None,
         };
-        let accepted = accept_local_body(&mut *self.inner, polled, fetched_body).await;
+        let accepted = accept_body_if_changed(&mut *self.inner, polled, fetched_body).await;
         polled.output_problems = Problems::new();
         let outcome = accepted.map_err(|failure| {
             let message = format!(
@@ -146,52 +148,61 @@ impl ConvertedProtocol {
                 failure.code,
                 failure.detail
             );
-            FetchError::new(FailureCode::Convert, message).with_head(stderr_text)
+            FetchError::new(FailureCode::Convert, message).with_program_output(stderr_text)
         })?;
         self.converted_hash = Some(hash);
-        self.persist_original(polled, body, hash, polled.clock.wall_time()).await;
+        self.store_original_body(polled, body, hash, polled.clock.wall_time()).await;
         Ok(outcome)
     }
 
     /// Stores the producer's original bytes and then serves them.
-    async fn persist_original(
+    async fn store_original_body(
         &mut self,
         polled: &PolledFeed,
         body: FetchedBody,
         hash: u128,
         now: UnixMillis,
     ) {
-        let before = polled.feed.conversion_input().map(|input| Arc::clone(input.snapshot()));
+        let before =
+            polled.feed.converter_input_snapshot().map(|input| Arc::clone(input.snapshot()));
         if let Some(before) = before.as_ref().filter(|before| before.hash == hash) {
-            return self.snapshot_writer.confirm_snapshot(before, SourceFacts::default(), now);
+            return self.snapshot_writer.confirm_snapshot(
+                before,
+                SnapshotExtraMetadata::default(),
+                now,
+            );
         }
         let id = polled.feed.id().as_str();
-        let snapshot = new_snapshot(id, body, Format::Raw, hash, now, before.as_deref());
+        let snapshot = body_to_snapshot(id, body, Format::Raw, hash, now, before.as_deref());
         if let Some(input) =
             prepare_snapshot(snapshot, Arc::clone(polled.feed.shared_config())).await
         {
             self.snapshot_writer
-                .save_snapshot(&Arc::clone(input.snapshot()), SourceFacts::default(), now)
+                .save_and_wait_with_limit(
+                    &Arc::clone(input.snapshot()),
+                    SnapshotExtraMetadata::default(),
+                    now,
+                )
                 .await;
-            polled.feed.set_conversion_input(Some(input));
+            polled.feed.set_converter_input(Some(input));
         }
     }
 }
 
-impl Protocol for ConvertedProtocol {
-    fn as_protocol(&mut self) -> &mut dyn Protocol {
+impl SourceProtocol for ConvertedProtocol {
+    fn as_dyn_protocol(&mut self) -> &mut dyn SourceProtocol {
         self
     }
 
-    fn reads_format(&self, format: Format) -> bool {
-        self.inner.reads_format(format)
+    fn can_decode_format(&self, format: Format) -> bool {
+        self.inner.can_decode_format(format)
     }
 
-    fn next_request<'a>(
+    fn next_source_request<'a>(
         &'a mut self,
         polled: &'a mut PolledFeed,
     ) -> BoxFuture<'a, Result<SourceRequest, FetchError>> {
-        self.inner.next_request(polled)
+        self.inner.next_source_request(polled)
     }
 
     /// Runs the program once there is a slot. Runs nothing if the input has been converted before.
@@ -199,20 +210,21 @@ impl Protocol for ConvertedProtocol {
         &self,
         polled: &mut PolledFeed,
         body: &FetchedBody,
-    ) -> Option<BoxFuture<'static, ConverterReply>> {
+    ) -> Option<BoxFuture<'static, ConverterResult>> {
         let config = Arc::clone(polled.feed.shared_config());
         let converter = config.converter.clone().filter(|_| !body.bytes.is_empty())?;
-        let (slot, clock) = (self.slots.for_format(converter.to), Arc::clone(&polled.clock));
-        let is_applied =
-            !polled.has_new_source && !polled.is_expired && !self.inner.must_decode_again(polled);
+        let (slot, clock) = (self.slots.slots_for_format(converter.to), Arc::clone(&polled.clock));
+        let is_applied = !polled.has_new_source
+            && !polled.is_expired
+            && !self.inner.must_decode_unchanged_body(polled);
         let (known_hash, input) = (self.converted_hash.filter(|_| is_applied), body.bytes.clone());
         Some(Box::pin(async move {
             let hash = hash_body(&input).await;
             if known_hash == Some(hash) {
-                return ConverterReply { hash, run: None };
+                return ConverterResult { hash, run: None };
             }
-            let run = run_converter(&converter, input, &config, slot, clock).await;
-            ConverterReply { hash, run: Some(run) }
+            let run = run_converter_in_slot(&converter, input, &config, slot, clock).await;
+            ConverterResult { hash, run: Some(run) }
         }))
     }
 
@@ -220,73 +232,76 @@ impl Protocol for ConvertedProtocol {
         &'a mut self,
         polled: &'a mut PolledFeed,
         body: FetchedBody,
-        converted: Option<ConverterReply>,
+        converted: Option<ConverterResult>,
     ) -> BoxFuture<'a, Result<PollSuccess, FetchError>> {
-        Box::pin(self.accept_conversion(polled, body, converted))
+        Box::pin(self.accept_converter_result(polled, body, converted))
     }
 
-    fn decode_body<'a>(
+    fn decode_and_apply_body<'a>(
         &'a mut self,
         polled: &'a mut PolledFeed,
         body: Bytes,
         format: Format,
         now: UnixMillis,
-    ) -> BoxFuture<'a, Result<Option<UnobservedMessage>, FetchError>> {
-        self.inner.decode_body(polled, body, format, now)
+    ) -> BoxFuture<'a, Result<Option<MessageToObserve>, FetchError>> {
+        self.inner.decode_and_apply_body(polled, body, format, now)
     }
 
-    fn must_decode_again(&self, polled: &PolledFeed) -> bool {
-        self.inner.must_decode_again(polled)
+    fn must_decode_unchanged_body(&self, polled: &PolledFeed) -> bool {
+        self.inner.must_decode_unchanged_body(polled)
     }
 
-    fn decode_restored<'a>(
+    fn decode_restored_body<'a>(
         &'a mut self,
         polled: &'a mut PolledFeed,
-        snapshot: &'a Snapshot,
+        snapshot: &'a FeedBodySnapshot,
         is_too_old: bool,
     ) -> BoxFuture<'a, Result<(), FetchError>> {
-        self.inner.decode_restored(polled, snapshot, is_too_old)
+        self.inner.decode_restored_body(polled, snapshot, is_too_old)
     }
 
-    fn restored_message<'a>(
+    fn restored_message_to_observe<'a>(
         &'a self,
         polled: &'a PolledFeed,
-        snapshot: &'a Snapshot,
-    ) -> BoxFuture<'a, Option<UnobservedMessage>> {
-        self.inner.restored_message(polled, snapshot)
+        snapshot: &'a FeedBodySnapshot,
+    ) -> BoxFuture<'a, Option<MessageToObserve>> {
+        self.inner.restored_message_to_observe(polled, snapshot)
     }
 
-    fn record_outcome<'a>(
+    fn record_successful_poll<'a>(
         &'a mut self,
         polled: &'a mut PolledFeed,
         outcome: PollSuccess,
     ) -> BoxFuture<'a, ()> {
-        self.inner.record_outcome(polled, outcome)
+        self.inner.record_successful_poll(polled, outcome)
     }
 
-    fn judge_failure(
+    fn reinterpret_failure(
         &mut self,
         polled: &mut PolledFeed,
         failure: FetchError,
     ) -> Result<PollSuccess, FetchError> {
-        self.inner.judge_failure(polled, failure)
+        self.inner.reinterpret_failure(polled, failure)
     }
 
-    fn refresh_content<'a>(&'a mut self, polled: &'a mut PolledFeed) -> BoxFuture<'a, ()> {
-        self.inner.refresh_content(polled)
+    fn update_content_between_polls<'a>(
+        &'a mut self,
+        polled: &'a mut PolledFeed,
+    ) -> BoxFuture<'a, ()> {
+        self.inner.update_content_between_polls(polled)
     }
 
-    fn next_request_wait(&mut self, polled: &mut PolledFeed) -> Option<Duration> {
-        self.inner.next_request_wait(polled)
+    fn time_until_next_request(&mut self, polled: &mut PolledFeed) -> Option<Duration> {
+        self.inner.time_until_next_request(polled)
     }
 
-    fn reconfigure(&mut self, polled: &mut PolledFeed, before: &FeedConfig) {
-        self.inner.reconfigure(polled, before);
+    fn apply_changed_config(&mut self, polled: &mut PolledFeed, before: &FeedConfig) {
+        self.inner.apply_changed_config(polled, before);
     }
 }
 
 /// Runs the program once there is a slot.
-async fn run_converter(
+async fn run_converter_in_slot(
     converter: &FormatConverter,
     input: Bytes,
     config: &FeedConfig,
@@ -303,7 +318,14 @@ async fn run_converter(
         let why = "was not run: all converter slots were in use for longer than its timeout";
         return Err(RunFailure::from(why.to_owned()));
     };
-    subprocess::run_strict(program, input, config.max_bytes, config.id.as_str(), &*clock).await
+    subprocess::run_program_requiring_success(
+        program,
+        input,
+        config.max_bytes,
+        config.id.as_str(),
+        &*clock,
+    )
+    .await
 }
 
 /// Returns a program's output with the feed's secrets and the program's own arguments redacted: the producer may
@@ -315,7 +337,7 @@ fn redact_program_output(
 ) -> String {
     let arguments = converter.program.argument_secrets();
     let arguments: Vec<&Secret> = arguments.iter().collect();
-    stderr.redact_text(&Redactor::for_feed(polled.feed.config(), &arguments))
+    stderr.to_redacted_text(&SecretRedactor::for_feed(polled.feed.config(), &arguments))
 }
 
 /// Names a converter in the operator's terms.
@@ -324,7 +346,7 @@ fn describe_converter(converter: &FormatConverter) -> String {
 }
 
 /// Converts a program's standard error output with a good result to problems, one per line.
-fn parse_complaints(stderr: &str) -> Problems {
+fn stderr_lines_to_problems(stderr: &str) -> Problems {
     let mut problems = Problems::new();
     for line in stderr.lines().map(str::trim).filter(|line| !line.is_empty()) {
         problems.push(Problem::new("converter", "converter_message", line));

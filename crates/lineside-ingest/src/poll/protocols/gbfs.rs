@@ -15,25 +15,25 @@ use tokio::sync::oneshot;
 use tokio_util::sync::DropGuard;
 use url::Url;
 
-use super::{GbfsFileProtocol, gbfs_file::NetworkLink};
+use super::{GbfsFileProtocol, gbfs_file::GbfsNetworkLink};
 use crate::{
-    PublicOnly,
-    catalog::{Feed, GbfsFeedFile, RestoredSnapshot, join_language_path},
+    PublicOnlyHttpClient,
+    catalog::{Feed, GbfsFeedFile, RestoredSnapshotInfo, prefix_with_language},
     feed_config::FeedConfig,
     fetch_failure::{FailureCode, FetchError},
     limits::{
         GBFS_FILE_BYTES_MAX, GBFS_OTHER_HOSTS_MAX, GBFS_TTL_DEFAULT, GBFS_TTL_LONGEST,
         GBFS_TTL_SHORTEST, HOST_START_GAP,
     },
-    normalize::SystemKind,
+    normalize::GbfsRecordFileKind,
     poll::{
-        FeedPoller, PollerContext,
-        observe::UnobservedMessage,
+        FeedPoller, SharedPollerContext,
+        observe::MessageToObserve,
         polled_feed::PolledFeed,
-        protocol::{BoxFuture, Protocol},
+        protocol::{BoxFuture, SourceProtocol},
     },
-    snapshot::Snapshot,
-    snapshot_writer::describe_source,
+    snapshot::FeedBodySnapshot,
+    snapshot_writer::redacted_source_with_hash,
     source::{SourceLocation, url_host},
     status::FeedStatus,
 };
@@ -41,17 +41,17 @@ use crate::{
 /// The protocol of a GBFS system: its discovery file, and the pollers of the files that it lists.
 #[derive(Debug)]
 pub(in crate::poll) struct GbfsProtocol {
-    shared: PollerContext,
+    shared: SharedPollerContext,
     /// The system's network.
-    network_link: Option<NetworkLink>,
-    running: HashMap<SmolStr, RunningFile>,
+    network_link: Option<GbfsNetworkLink>,
+    running: HashMap<SmolStr, PolledGbfsFile>,
     /// True once the files of a discovery file are polled.
     is_following: bool,
 }
 
 /// A file that is polled until this value is dropped.
 #[derive(Debug)]
-struct RunningFile {
+struct PolledGbfsFile {
     part: GbfsFeedFile,
     /// True if the network receives the file's records.
     has_network_link: bool,
@@ -72,46 +72,46 @@ struct ListedFile {
     is_first: bool,
 }
 
-impl Protocol for GbfsProtocol {
-    fn reads_format(&self, format: Format) -> bool {
+impl SourceProtocol for GbfsProtocol {
+    fn can_decode_format(&self, format: Format) -> bool {
         format.is_shared_mobility()
     }
 
-    fn as_protocol(&mut self) -> &mut dyn Protocol {
+    fn as_dyn_protocol(&mut self) -> &mut dyn SourceProtocol {
         self
     }
 
-    fn decode_body<'a>(
+    fn decode_and_apply_body<'a>(
         &'a mut self,
         polled: &'a mut PolledFeed,
         body: Bytes,
         _format: Format,
         _now: UnixMillis,
-    ) -> BoxFuture<'a, Result<Option<UnobservedMessage>, FetchError>> {
-        Box::pin(async move { self.accept_discovery(polled, &body).await.map(|()| None) })
+    ) -> BoxFuture<'a, Result<Option<MessageToObserve>, FetchError>> {
+        Box::pin(async move { self.accept_discovery_file(polled, &body).await.map(|()| None) })
     }
 
-    fn must_decode_again(&self, _polled: &PolledFeed) -> bool {
+    fn must_decode_unchanged_body(&self, _polled: &PolledFeed) -> bool {
         !self.is_following
     }
 
     /// The list of files exists only in the bytes.
-    fn starts_from_body(&self) -> bool {
+    fn is_body_needed_at_start(&self) -> bool {
         true
     }
 
-    fn decode_restored<'a>(
+    fn decode_restored_body<'a>(
         &'a mut self,
         polled: &'a mut PolledFeed,
-        snapshot: &'a Snapshot,
+        snapshot: &'a FeedBodySnapshot,
         _is_too_old: bool,
     ) -> BoxFuture<'a, Result<(), FetchError>> {
-        Box::pin(self.accept_discovery(polled, &snapshot.bytes))
+        Box::pin(self.accept_discovery_file(polled, &snapshot.bytes))
     }
 
-    fn poll_files(&self) {
+    fn poll_listed_files_now(&self) {
         for file in self.running.values() {
-            if let Some(poll_requests) = file.part.feed.poll_requests() {
+            if let Some(poll_requests) = file.part.feed.poll_request_sender() {
                 // A failed send means that a poll is already requested.
                 let _ = poll_requests.try_send(oneshot::channel().0);
             }
@@ -121,9 +121,12 @@ impl Protocol for GbfsProtocol {
 
 impl GbfsProtocol {
     /// Creates the protocol of a system; its files are polled once its discovery file has been read.
-    pub(in crate::poll) fn new(polled: &mut PolledFeed, shared: &PollerContext) -> GbfsProtocol {
-        polled.recommend_ttl(None);
-        let network_link = NetworkLink::for_feed(polled);
+    pub(in crate::poll) fn new(
+        polled: &mut PolledFeed,
+        shared: &SharedPollerContext,
+    ) -> GbfsProtocol {
+        polled.set_interval_from_ttl(None);
+        let network_link = GbfsNetworkLink::for_feed(polled);
         GbfsProtocol {
             shared: shared.clone(),
             network_link,
@@ -133,14 +136,14 @@ impl GbfsProtocol {
     }
 
     /// Accepts the discovery file.
-    async fn accept_discovery(
+    async fn accept_discovery_file(
         &mut self,
         polled: &mut PolledFeed,
         body: &Bytes,
     ) -> Result<(), FetchError> {
         let refused = |error: lineside_formats::Error| FetchError::from_decoder_error(&error);
-        polled.recommend_ttl(lineside_gbfs::parse_file_ttl(body).map_err(refused)?);
-        if polled.feed.config().url.is_local() {
+        polled.set_interval_from_ttl(lineside_gbfs::parse_file_ttl(body).map_err(refused)?);
+        if polled.feed.config().url.is_local_path() {
             let detail = "the URL of a GBFS system must begin with http or https";
             return Err(FetchError::new(FailureCode::Decode, detail));
         }
@@ -152,7 +155,7 @@ impl GbfsProtocol {
             return Err(FetchError::new(FailureCode::Empty, "the discovery file lists no files"));
         }
         let own = (&mut polled.status, &mut polled.rng);
-        self.follow_discovery(&polled.feed, &discovery, &mut problems, own).await;
+        self.start_and_stop_file_pollers(&polled.feed, &discovery, &mut problems, own).await;
         polled.status.entities = polled.feed.gbfs_files().len() as u64;
         polled.status.problems = Arc::new(problems);
         polled.record_success();
@@ -160,7 +163,7 @@ impl GbfsProtocol {
     }
 
     /// Polls exactly the listed files. Adds problems of the list, and adds the counters of removed files to `status`.
-    async fn follow_discovery(
+    async fn start_and_stop_file_pollers(
         &mut self,
         feed: &Arc<Feed>,
         discovery: &lineside_gbfs::DiscoveryFile,
@@ -174,10 +177,11 @@ impl GbfsProtocol {
         let mut shown: HashMap<&SmolStr, &Arc<Feed>> =
             parts.iter().map(|part| (part.feed.gbfs_file_name(), &part.feed)).collect();
         let mut now: Vec<GbfsFeedFile> = Vec::new();
-        let mut missing_kinds = SystemKind::ALL.to_vec();
-        for file in list_wanted_files(base, discovery, problems) {
-            missing_kinds.retain(|kind| SystemKind::from_file_name(&file.name) != Some(*kind));
-            if let Some(shared) = now.iter().find(|part| file.matches_file(part)) {
+        let mut missing_kinds = GbfsRecordFileKind::ALL.to_vec();
+        for file in list_files_to_poll(base, discovery, problems) {
+            missing_kinds
+                .retain(|kind| GbfsRecordFileKind::from_file_name(&file.name) != Some(*kind));
+            if let Some(shared) = now.iter().find(|part| file.is_same_file(part)) {
                 // A file shared by languages is polled once.
                 let part = GbfsFeedFile { language: file.language, ..GbfsFeedFile::clone(shared) };
                 now.push(part);
@@ -185,17 +189,17 @@ impl GbfsProtocol {
             }
             let known = shown.remove(&file.key).or_else(|| {
                 // A file shared by languages is named after the first of them, which may have changed.
-                let same = parts.iter().find(|part| file.matches_file(part))?;
+                let same = parts.iter().find(|part| file.is_same_file(part))?;
                 let known = shown.remove(same.feed.gbfs_file_name())?;
-                self.shared.snapshots.forget_snapshot(&known.snapshot_key());
+                self.shared.snapshots.delete_snapshot(&known.snapshot_key());
                 Some(known)
             });
             let is_same =
-                |it: &RunningFile| it.has_url(&file.url) && it.has_network_link == file.is_first;
+                |it: &PolledGbfsFile| it.has_url(&file.url) && it.has_network_link == file.is_first;
             let running = running.remove(&file.key).filter(is_same);
             let running = match running {
                 Some(running) => running,
-                None => self.start_file(feed, base, &file, known, (now.len(), rng)).await,
+                None => self.start_file_poller(feed, base, &file, known, (now.len(), rng)).await,
             };
             now.push(running.part.clone());
             self.running.insert(file.key, running);
@@ -205,68 +209,73 @@ impl GbfsProtocol {
         drop(running);
         if let Some(link) = &self.network_link {
             for kind in missing_kinds {
-                link.send_missing_file(kind, self.shared.clock.wall_time()).await;
+                link.remove_records_from_network(kind, self.shared.clock.wall_time()).await;
             }
         }
         for removed in shown.into_values() {
-            status.add_counts(&removed.status());
-            self.shared.snapshots.forget_snapshot(&removed.snapshot_key());
+            status.add_poll_counters(&removed.status());
+            self.shared.snapshots.delete_snapshot(&removed.snapshot_key());
         }
         self.is_following = true;
     }
 
     /// Starts polling a file. A known file keeps its last good bytes until there are newer ones.
-    async fn start_file(
+    async fn start_file_poller(
         &self,
         feed: &Arc<Feed>,
         base: &Url,
         file: &ListedFile,
         known: Option<&Arc<Feed>>,
         (number, rng): (usize, &mut fastrand::Rng),
-    ) -> RunningFile {
-        let config = Arc::new(file_config(feed.config(), base, file));
-        let its = Arc::new(feed.for_gbfs_file(config, file.key.clone()));
+    ) -> PolledGbfsFile {
+        let config = Arc::new(config_for_file(feed.config(), base, file));
+        let its = Arc::new(feed.new_gbfs_file_feed(config, file.key.clone()));
         if let Some(known) = known {
-            its.adopt_state(known);
+            its.copy_status_and_snapshot_from(known);
         }
-        self.restore_file(&its).await;
+        self.restore_stored_file(&its).await;
         let gap = HOST_START_GAP.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
         let stop = self.shared.tasks.stop.child_token();
         let link = self.network_link.clone().filter(|_| file.is_first);
-        let link = link.map(|link| NetworkLink { language: file.language.clone(), ..link });
-        let poller =
-            FeedPoller::new_detached(Arc::clone(&its), &self.shared, rng.u64(..), gap, |polled| {
-                Box::new(GbfsFileProtocol::new(polled, link))
-            });
-        self.shared.tasks.tracker.spawn(poller.run_boxed(stop.clone()));
+        let link = link.map(|link| GbfsNetworkLink { language: file.language.clone(), ..link });
+        let poller = FeedPoller::new_outside_network(
+            Arc::clone(&its),
+            &self.shared,
+            rng.u64(..),
+            gap,
+            |polled| Box::new(GbfsFileProtocol::new(polled, link)),
+        );
+        self.shared.tasks.tracker.spawn(poller.run_as_boxed_future(stop.clone()));
         let part = GbfsFeedFile {
             language: file.language.clone(),
             name: file.name.clone(),
-            sibling_name: sibling_file_name(base, &file.url),
+            sibling_name: file_name_beside_discovery(base, &file.url),
             feed: its,
         };
-        RunningFile { part, has_network_link: file.is_first, _stop: stop.drop_guard() }
+        PolledGbfsFile { part, has_network_link: file.is_first, _stop: stop.drop_guard() }
     }
 
     /// Restores a file's stored bytes and validators; only the validators if it has its bytes already.
-    async fn restore_file(&self, part: &Feed) {
+    async fn restore_stored_file(&self, part: &Feed) {
         let (snapshots, key) = (Arc::clone(&self.shared.snapshots), part.snapshot_key());
         let read = tokio::task::spawn_blocking(move || snapshots.read_snapshot(&key)).await;
         let Ok(Some((head, bytes))) = read else { return };
-        if head.source != describe_source(part.config()) || !head.format.is_shared_mobility() {
+        if head.source != redacted_source_with_hash(part.config())
+            || !head.format.is_shared_mobility()
+        {
             return;
         }
         match part.snapshot() {
             None => part.restore_snapshot(head, bytes, self.shared.clock.wall_time()),
             Some(stored_snapshot) if stored_snapshot.hash == head.hash => {
-                part.set_restored_snapshot(RestoredSnapshot { head, is_undecoded: true });
+                part.set_restored_snapshot_info(RestoredSnapshotInfo { head, is_undecoded: true });
             }
             Some(_) => {}
         }
     }
 }
 
-impl RunningFile {
+impl PolledGbfsFile {
     fn has_url(&self, url: &Url) -> bool {
         is_file_at_url(&self.part, url)
     }
@@ -274,7 +283,7 @@ impl RunningFile {
 
 impl ListedFile {
     /// Returns true if both are the same file, possibly in different languages.
-    fn matches_file(&self, part: &GbfsFeedFile) -> bool {
+    fn is_same_file(&self, part: &GbfsFeedFile) -> bool {
         self.name == part.name && is_file_at_url(part, &self.url)
     }
 }
@@ -284,7 +293,7 @@ fn is_file_at_url(part: &GbfsFeedFile, url: &Url) -> bool {
 }
 
 /// Returns the files to poll; each other file is a problem.
-fn list_wanted_files(
+fn list_files_to_poll(
     base: &Url,
     discovery: &lineside_gbfs::DiscoveryFile,
     problems: &mut Problems,
@@ -305,7 +314,7 @@ fn list_wanted_files(
         let is_elsewhere =
             host != url_host(base) || !matches!(url.scheme(), "http" | "https") || host.is_none();
         if is_elsewhere {
-            if let Err(why) = PublicOnly::check_url(&url) {
+            if let Err(why) = PublicOnlyHttpClient::check_public_url(&url) {
                 refuse("not_public", &why.to_string());
                 continue;
             }
@@ -321,7 +330,7 @@ fn list_wanted_files(
         }
         let language = entry.language.as_deref().map(SmolStr::new);
         let name = SmolStr::new(&entry.name);
-        let key = join_language_path(language.as_deref(), &name);
+        let key = prefix_with_language(language.as_deref(), &name);
         // Two names of one kind, of an old and a new GBFS version, would overwrite each other's records.
         let is_same = |other: &SmolStr| match lineside_gbfs::FileKind::kind_from_file_name(&name) {
             Some(kind) => lineside_gbfs::FileKind::kind_from_file_name(other) == Some(kind),
@@ -334,7 +343,7 @@ fn list_wanted_files(
 }
 
 /// Returns a file's configuration: like its system's, but secrets are sent only to the configured origin.
-fn file_config(system: &FeedConfig, base: &Url, file: &ListedFile) -> FeedConfig {
+fn config_for_file(system: &FeedConfig, base: &Url, file: &ListedFile) -> FeedConfig {
     let mut config = FeedConfig {
         url: SourceLocation::Http(file.url.clone()),
         static_feed: None,
@@ -351,7 +360,7 @@ fn file_config(system: &FeedConfig, base: &Url, file: &ListedFile) -> FeedConfig
 }
 
 /// Returns a file's name in its URL, if it is in the folder of the discovery file.
-fn sibling_file_name(base: &Url, url: &Url) -> Option<SmolStr> {
+fn file_name_beside_discovery(base: &Url, url: &Url) -> Option<SmolStr> {
     let (folder, _) = base.path().rsplit_once('/')?;
     let (its_folder, name) = url.path().rsplit_once('/')?;
     let is_in_folder = base.origin() == url.origin() && folder == its_folder && !name.is_empty();
@@ -360,7 +369,7 @@ fn sibling_file_name(base: &Url, url: &Url) -> Option<SmolStr> {
 
 impl PolledFeed {
     /// Polls a GBFS file as often as its `ttl` says, within limits.
-    pub(super) fn recommend_ttl(&mut self, ttl: Option<Duration>) {
+    pub(super) fn set_interval_from_ttl(&mut self, ttl: Option<Duration>) {
         self.body_ttl = ttl;
         let interval = ttl.unwrap_or(GBFS_TTL_DEFAULT);
         self.recommended_interval = Some(interval.clamp(GBFS_TTL_SHORTEST, GBFS_TTL_LONGEST));
@@ -382,8 +391,11 @@ mod tests {
         };
         let entries = urls.iter().enumerate().map(entry).collect();
         let mut problems = Problems::new();
-        let all =
-            list_wanted_files(&url(BASE), &lineside_gbfs::DiscoveryFile { entries }, &mut problems);
+        let all = list_files_to_poll(
+            &url(BASE),
+            &lineside_gbfs::DiscoveryFile { entries },
+            &mut problems,
+        );
         let details =
             problems.retained_problems().iter().map(|it| (it.code, it.detail.to_string()));
         (all, details.collect())
@@ -426,7 +438,7 @@ mod tests {
             ["http://127.0.0.1:8080/a", "b", "http://127.0.0.1:22/", "http://127.0.0.2:8080/c"]
                 .map(entry);
         let discovery = lineside_gbfs::DiscoveryFile { entries: entries.into() };
-        let all = list_wanted_files(&base, &discovery, &mut Problems::new());
+        let all = list_files_to_poll(&base, &discovery, &mut Problems::new());
         let paths: Vec<_> = all.iter().map(|it| (it.url.path(), it.is_elsewhere)).collect();
         assert_eq!(paths, [("/a", false), ("/b", false)]);
     }
@@ -441,7 +453,7 @@ mod tests {
         );
         system.headers = vec![("key".to_owned(), crate::Secret::new("s3cret"))];
         let configs: Vec<FeedConfig> =
-            all.iter().map(|it| file_config(&system, &url(BASE), it)).collect();
+            all.iter().map(|it| config_for_file(&system, &url(BASE), it)).collect();
         assert_eq!((configs[0].public_only, configs[0].headers.len()), (true, 0));
         assert_eq!((configs[1].public_only, configs[1].headers.len()), (false, 1));
         assert_eq!(configs[0].max_bytes, GBFS_FILE_BYTES_MAX);
@@ -460,7 +472,7 @@ mod tests {
     #[test]
     fn a_file_next_to_the_discovery_file_has_a_sibling_name() {
         let base = url(BASE);
-        let name = |text: &str| sibling_file_name(&base, &base.join(text).unwrap());
+        let name = |text: &str| file_name_beside_discovery(&base, &base.join(text).unwrap());
         assert_eq!(name("free_bikes.json?x=1").as_deref(), Some("free_bikes"));
         assert_eq!(name("/v2/bikes").as_deref(), Some("bikes"));
         for sibling_path in

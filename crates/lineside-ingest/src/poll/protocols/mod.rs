@@ -10,15 +10,15 @@ use lineside_sync::UnixMillis;
 
 pub(crate) use self::converted::ConverterSlots;
 pub(super) use self::{
-    converted::{ConvertedProtocol, ConverterReply},
+    converted::{ConvertedProtocol, ConverterResult},
     gbfs::GbfsProtocol,
     gbfs_file::GbfsFileProtocol,
-    plain::PlainProtocol,
-    siri::{SiriProtocol, error_body_reader},
+    plain::WholeFileProtocol,
+    siri::{SiriProtocol, siri_error_body_reader},
 };
 use crate::{feed_config::FeedConfig, fetch::SourceRequest};
 
 /// Returns the first request to a source, which for SIRI may be a POST.
-pub(crate) fn build_trial_request(config: &FeedConfig, now: UnixMillis) -> SourceRequest {
-    siri::SiriRequests::new(now.0.unsigned_abs()).next_request(config, now)
+pub(crate) fn build_source_test_request(config: &FeedConfig, now: UnixMillis) -> SourceRequest {
+    siri::SiriRequestBuilder::new(now.0.unsigned_abs()).build_next_request(config, now)
 }

@@ -18,14 +18,14 @@ use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 use tokio::sync::mpsc;
 
-pub(in crate::poll) use self::error_bodies::error_body_reader;
-pub(super) use self::requests::SiriRequests;
+pub(in crate::poll) use self::error_bodies::siri_error_body_reader;
+pub(super) use self::requests::SiriRequestBuilder;
 use self::{
     decoding::decode_restored_message, entity_store::EntityStore, subscription::SiriSubscription,
 };
 use super::{
-    ConverterReply,
-    plain::{decode_file, decode_restored_file, restored_file},
+    ConverterResult,
+    plain::{decode_and_apply_file, decode_restored_file, restored_gtfs_rt_message},
 };
 use crate::{
     feed_config::FeedConfig,
@@ -34,13 +34,13 @@ use crate::{
     inbox::{FeedInbox, InboxDelivery},
     limits::POLL_MIN,
     poll::{
-        accept::accept_body,
-        observe::UnobservedMessage,
+        accept::count_and_accept_body,
+        observe::MessageToObserve,
         polled_feed::PolledFeed,
-        protocol::{BoxFuture, NextPoll, PollSuccess, Protocol},
+        protocol::{BoxFuture, NextPollChange, PollSuccess, SourceProtocol},
     },
     poll_schedule::PollSchedule,
-    snapshot::Snapshot,
+    snapshot::FeedBodySnapshot,
     source::SiriMode,
 };
 
@@ -58,7 +58,7 @@ pub(in crate::poll) struct SiriProtocol {
     /// Deliveries that the producer sends by itself.
     deliveries: mpsc::Receiver<InboxDelivery>,
     entities: EntityStore,
-    requests: SiriRequests,
+    requests: SiriRequestBuilder,
     subscription: SiriSubscription,
     /// The number of pages received of an answer with more pages.
     pages: u32,
@@ -78,21 +78,21 @@ pub(in crate::poll) struct SiriProtocol {
     read_with: Option<Option<SmolStr>>,
 }
 
-impl Protocol for SiriProtocol {
-    fn as_protocol(&mut self) -> &mut dyn Protocol {
+impl SourceProtocol for SiriProtocol {
+    fn as_dyn_protocol(&mut self) -> &mut dyn SourceProtocol {
         self
     }
 
-    fn reads_format(&self, format: Format) -> bool {
+    fn can_decode_format(&self, format: Format) -> bool {
         format == Format::Siri
     }
 
-    fn next_request<'a>(
+    fn next_source_request<'a>(
         &'a mut self,
         polled: &'a mut PolledFeed,
     ) -> BoxFuture<'a, Result<SourceRequest, FetchError>> {
         Box::pin(async move {
-            match is_subscribing(polled) {
+            match is_subscription_feed(polled) {
                 true => self.next_subscription_request(polled).await,
                 false => Ok(self.next_data_request(polled)),
             }
@@ -103,42 +103,42 @@ impl Protocol for SiriProtocol {
         &'a mut self,
         polled: &'a mut PolledFeed,
         body: FetchedBody,
-        _converted: Option<ConverterReply>,
+        _converted: Option<ConverterResult>,
     ) -> BoxFuture<'a, Result<PollSuccess, FetchError>> {
         Box::pin(async move {
-            match is_subscribing(polled) {
+            match is_subscription_feed(polled) {
                 true => self.accept_subscription_reply(polled, body).await,
-                false => accept_body(self, polled, body).await,
+                false => count_and_accept_body(self, polled, body).await,
             }
         })
     }
 
-    fn decode_body<'a>(
+    fn decode_and_apply_body<'a>(
         &'a mut self,
         polled: &'a mut PolledFeed,
         body: Bytes,
         format: Format,
         now: UnixMillis,
-    ) -> BoxFuture<'a, Result<Option<UnobservedMessage>, FetchError>> {
+    ) -> BoxFuture<'a, Result<Option<MessageToObserve>, FetchError>> {
         Box::pin(async move {
             match format {
-                Format::Siri => self.accept_siri(polled, body, now).await,
+                Format::Siri => self.decode_and_accept_siri(polled, body, now).await,
                 // A converter's output.
-                other => decode_file(polled, body, other, now).await,
+                other => decode_and_apply_file(polled, body, other, now).await,
             }
         })
     }
 
-    fn must_decode_again(&self, polled: &PolledFeed) -> bool {
-        (self.is_full_answer_due && answers_changes(polled))
+    fn must_decode_unchanged_body(&self, polled: &PolledFeed) -> bool {
+        (self.is_full_answer_due && is_limited_to_changes(polled))
             || self.is_gathering_pages()
-            || self.has_other_schedule(polled)
+            || self.has_schedule_changed(polled)
     }
 
-    fn decode_restored<'a>(
+    fn decode_restored_body<'a>(
         &'a mut self,
         polled: &'a mut PolledFeed,
-        snapshot: &'a Snapshot,
+        snapshot: &'a FeedBodySnapshot,
         is_too_old: bool,
     ) -> BoxFuture<'a, Result<(), FetchError>> {
         Box::pin(async move {
@@ -151,33 +151,33 @@ impl Protocol for SiriProtocol {
             }
             // Only the last changes are stored; the data before them are lost, and a part must not be published as the
             // whole.
-            if answers_changes(polled) {
+            if is_limited_to_changes(polled) {
                 return Ok(());
             }
             let now = polled.clock.wall_time();
-            let accepted = self.accept_siri(polled, snapshot.bytes.clone(), now).await;
+            let accepted = self.decode_and_accept_siri(polled, snapshot.bytes.clone(), now).await;
             // The stored message may be one page of several.
-            self.request_full_state();
+            self.start_full_refresh();
             accepted.map(drop)
         })
     }
 
-    fn restored_message<'a>(
+    fn restored_message_to_observe<'a>(
         &'a self,
         polled: &'a PolledFeed,
-        snapshot: &'a Snapshot,
-    ) -> BoxFuture<'a, Option<UnobservedMessage>> {
+        snapshot: &'a FeedBodySnapshot,
+    ) -> BoxFuture<'a, Option<MessageToObserve>> {
         Box::pin(async move {
             match snapshot.format {
                 // The last changes alone cannot be observed meaningfully.
-                Format::Siri if answers_changes(polled) => None,
+                Format::Siri if is_limited_to_changes(polled) => None,
                 Format::Siri => decode_restored_message(polled, snapshot.bytes.clone()).await,
-                _ => restored_file(snapshot),
+                _ => restored_gtfs_rt_message(snapshot),
             }
         })
     }
 
-    fn next_delivery(&mut self) -> BoxFuture<'_, InboxDelivery> {
+    fn wait_for_delivery(&mut self) -> BoxFuture<'_, InboxDelivery> {
         Box::pin(async {
             match self.deliveries.recv().await {
                 Some(delivery) => delivery,
@@ -186,59 +186,62 @@ impl Protocol for SiriProtocol {
         })
     }
 
-    fn accept_delivery<'a>(
+    fn accept_producer_delivery<'a>(
         &'a mut self,
         polled: &'a mut PolledFeed,
         delivery: InboxDelivery,
-    ) -> BoxFuture<'a, NextPoll> {
+    ) -> BoxFuture<'a, NextPollChange> {
         Box::pin(self.accept_inbox_delivery(polled, delivery))
     }
 
-    fn record_outcome<'a>(
+    fn record_successful_poll<'a>(
         &'a mut self,
         polled: &'a mut PolledFeed,
         outcome: PollSuccess,
     ) -> BoxFuture<'a, ()> {
-        Box::pin(self.record_answer(polled, outcome == PollSuccess::New))
+        Box::pin(self.record_accepted_answer(polled, outcome == PollSuccess::New))
     }
 
     /// A producer that does not support status checks has not failed.
-    fn judge_failure(
+    fn reinterpret_failure(
         &mut self,
         polled: &mut PolledFeed,
         failure: FetchError,
     ) -> Result<PollSuccess, FetchError> {
-        if self.subscription.reject_check(&failure) {
+        if self.subscription.stop_checks_if_unsupported(&failure) {
             return Ok(PollSuccess::Unchecked);
         }
-        self.subscription.record_supply_failure();
+        self.subscription.record_request_failure();
         // The producer may believe that data were received which were lost.
-        if answers_changes(polled) && !is_subscribing(polled) {
-            self.request_full_state();
+        if is_limited_to_changes(polled) && !is_subscription_feed(polled) {
+            self.start_full_refresh();
         }
         Err(failure)
     }
 
-    fn refresh_content<'a>(&'a mut self, polled: &'a mut PolledFeed) -> BoxFuture<'a, ()> {
-        Box::pin(self.remove_unseen_when_complete(polled))
+    fn update_content_between_polls<'a>(
+        &'a mut self,
+        polled: &'a mut PolledFeed,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(self.remove_not_repeated_when_complete(polled))
     }
 
-    fn next_request_wait(&mut self, polled: &mut PolledFeed) -> Option<Duration> {
+    fn time_until_next_request(&mut self, polled: &mut PolledFeed) -> Option<Duration> {
         // After a failure the usual retry delay applies.
         if polled.status.failures_in_a_row > 0 {
             return None;
         }
-        match self.subscription_wait(polled) {
+        match self.time_until_subscription_request(polled) {
             Some(wait) => Some(wait.max(POLL_MIN)),
-            None => self.next_page_wait(polled),
+            None => self.time_until_next_page(polled),
         }
     }
 
-    fn reconfigure(&mut self, polled: &mut PolledFeed, before: &FeedConfig) {
+    fn apply_changed_config(&mut self, polled: &mut PolledFeed, before: &FeedConfig) {
         if polled.feed.config().siri != before.siri {
             // The id mapping may have changed, and the current entities use the old one.
             self.clear();
-            polled.forget_content();
+            polled.forget_fetched_content();
         }
     }
 
@@ -246,7 +249,7 @@ impl Protocol for SiriProtocol {
         self.build_termination_request(polled)
     }
 
-    fn record_termination(&mut self) {
+    fn mark_termination_sent(&mut self) {
         self.subscription = SiriSubscription::default();
     }
 }
@@ -259,7 +262,7 @@ impl SiriProtocol {
         SiriProtocol {
             deliveries,
             entities: EntityStore::default(),
-            requests: SiriRequests::new(polled.rng.u64(..)),
+            requests: SiriRequestBuilder::new(polled.rng.u64(..)),
             subscription: SiriSubscription::default(),
             pages: 0,
             is_cut_off: false,
@@ -279,7 +282,7 @@ impl SiriProtocol {
         self.is_whole = false;
         self.began_at = None;
         self.is_sending_parts = false;
-        self.request_full_state();
+        self.start_full_refresh();
     }
 
     /// Returns true if the entities are a part of the first answer: entities on the pages to come must not be removed.
@@ -289,7 +292,7 @@ impl SiriProtocol {
 
     /// Records a page. After the last one, entities that were not repeated are removed, provided that the answer
     /// contained all data.
-    fn advance_page(&mut self, has_next: bool, answers_changes: bool) {
+    fn record_answer_page(&mut self, has_next: bool, answers_changes: bool) {
         if has_next && self.pages < PAGES_MAX {
             self.pages += 1;
             return;
@@ -298,13 +301,13 @@ impl SiriProtocol {
         self.is_cut_off = has_next;
         if !answers_changes || (self.is_full_answer_due && !has_next) {
             self.is_full_answer_due = false;
-            self.entities.remove_unseen();
+            self.entities.remove_not_repeated();
         }
     }
 
     /// Returns problems that persist across messages.
-    fn problems(&self) -> Problems {
-        let mut problems = self.subscription.problems();
+    fn persistent_problems(&self) -> Problems {
+        let mut problems = self.subscription.refused_parts_as_problems();
         if self.is_cut_off {
             let detail = "the producer has more than 200 pages; the other pages are not requested";
             problems.push(Problem::new("delivery", "too_many_pages", detail));
@@ -313,43 +316,45 @@ impl SiriProtocol {
     }
 
     /// Requests all data from the producer. The current data stay until they have arrived.
-    fn request_full_state(&mut self) {
+    fn start_full_refresh(&mut self) {
         self.pages = 0;
         self.is_full_answer_due = true;
         self.subscription = SiriSubscription::default();
-        self.requests.request_full_state();
+        self.requests.start_new_session();
         self.entities.begin_full_refresh();
     }
 
     /// Returns the next request, if the feed is not a subscription.
     fn next_data_request(&mut self, polled: &mut PolledFeed) -> SourceRequest {
-        if self.has_other_schedule(polled) {
-            self.request_full_state();
-            polled.fetcher.forget_version();
+        if self.has_schedule_changed(polled) {
+            self.start_full_refresh();
+            polled.fetcher.forget_fetched_version();
         }
-        if answers_changes(polled) {
+        if is_limited_to_changes(polled) {
             let now = polled.clock.monotonic();
             let is_forgotten = |at: Duration| now.saturating_sub(at) > MEMORY_MAX;
             if self.answered_at.take_if(|at| is_forgotten(*at)).is_some() {
-                self.request_full_state();
+                self.start_full_refresh();
             }
             if self.is_full_answer_due {
-                polled.fetcher.forget_version();
+                polled.fetcher.forget_fetched_version();
             }
         }
         if self.is_gathering_pages() {
-            polled.fetcher.forget_version();
+            polled.fetcher.forget_fetched_version();
         }
-        self.requests.next_request(polled.feed.config(), polled.clock.wall_time())
+        self.requests.build_next_request(polled.feed.config(), polled.clock.wall_time())
     }
 
     /// Returns true if the current entities were made with another schedule than the present one.
-    fn has_other_schedule(&self, polled: &PolledFeed) -> bool {
-        self.read_with.as_ref().is_some_and(|read_with| *read_with != schedule_version(polled))
+    fn has_schedule_changed(&self, polled: &PolledFeed) -> bool {
+        self.read_with
+            .as_ref()
+            .is_some_and(|read_with| *read_with != current_schedule_version(polled))
     }
 
     /// Records an answer. An answer without news has no next page.
-    async fn record_answer(&mut self, polled: &mut PolledFeed, is_new: bool) {
+    async fn record_accepted_answer(&mut self, polled: &mut PolledFeed, is_new: bool) {
         self.answered_at = Some(polled.clock.monotonic());
         if is_new {
             return;
@@ -359,12 +364,12 @@ impl SiriProtocol {
         if is_gathering {
             // A producer that announced more data but has none has sent all.
             self.is_whole = true;
-            self.resend_entities(polled).await;
+            self.resend_all_entities(polled).await;
         }
     }
 
     /// Returns the time until the request for the next page; `None` if there is none.
-    fn next_page_wait(&self, polled: &mut PolledFeed) -> Option<Duration> {
+    fn time_until_next_page(&self, polled: &mut PolledFeed) -> Option<Duration> {
         if self.pages == 0 || polled.status.failures_in_a_row > 0 {
             return None;
         }
@@ -372,22 +377,22 @@ impl SiriProtocol {
             interval: PAGE_GAP,
             ttl: Duration::ZERO,
             failures_in_a_row: 0,
-            advice: polled.fetcher.last_advice(),
+            advice: polled.fetcher.last_poll_advice(),
         };
-        Some(schedule.next_wait(&mut polled.rng).max(PAGE_GAP))
+        Some(schedule.time_until_next_poll(&mut polled.rng).max(PAGE_GAP))
     }
 }
 
 /// Returns true if the feed is a subscription.
-fn is_subscribing(polled: &PolledFeed) -> bool {
+fn is_subscription_feed(polled: &PolledFeed) -> bool {
     polled.feed.config().siri.as_ref().is_some_and(|siri| siri.mode == SiriMode::Subscribe)
 }
 
 /// Returns true if the producer's answers contain only changes.
-fn answers_changes(polled: &PolledFeed) -> bool {
-    polled.feed.config().siri.as_ref().is_some_and(|siri| siri.answers_changes())
+fn is_limited_to_changes(polled: &PolledFeed) -> bool {
+    polled.feed.config().siri.as_ref().is_some_and(|siri| siri.is_limited_to_changes())
 }
 
-fn schedule_version(polled: &PolledFeed) -> Option<SmolStr> {
+fn current_schedule_version(polled: &PolledFeed) -> Option<SmolStr> {
     polled.feed.network().dataset().map(|dataset| dataset.version.clone())
 }

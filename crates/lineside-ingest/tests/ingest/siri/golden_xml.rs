@@ -34,7 +34,7 @@ fn check_encoded(name: &str, delivery: ServiceDelivery) {
 #[test]
 fn each_service_matches_its_golden_xml() {
     let mut world = world();
-    world.clock.advance(minutes(8));
+    world.clock.advance_time(minutes(8));
     let mut late = update("T18", 20, 120);
     trip_update_mut(&mut late).stop_time_update[0].departure.as_mut().unwrap().uncertainty =
         Some(600);

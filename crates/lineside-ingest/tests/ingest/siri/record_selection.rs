@@ -92,10 +92,10 @@ fn a_reference_is_unique_or_names_its_feed() {
     let city = |id: &str| Ok(ResolvedRef { feed: Some("city".into()), id: id.into() });
     assert_eq!(resolve(1, RefKind::Line, "R1"), city("R1"));
     assert_eq!(resolve(1, RefKind::Line, "city:R1"), city("R1"));
-    assert_eq!(resolve(1, RefKind::Stop, "nowhere"), Err(RefError::Unknown));
-    assert_eq!(resolve(1, RefKind::Stop, "city:nowhere"), Err(RefError::Unknown));
+    assert_eq!(resolve(1, RefKind::Stop, "nowhere"), Err(ResolveRefError::Unknown));
+    assert_eq!(resolve(1, RefKind::Stop, "city:nowhere"), Err(ResolveRefError::Unknown));
     assert_eq!(resolve(1, RefKind::Operator, "a"), city("a"));
-    assert_eq!(resolve(1, RefKind::Stop, "town:C"), Err(RefError::Unknown));
+    assert_eq!(resolve(1, RefKind::Stop, "town:C"), Err(ResolveRefError::Unknown));
     // A network without a timetable may learn of the line later.
     let later = ResolvedRef { feed: None, id: "R9".into() };
     assert_eq!(resolve(2, RefKind::Line, "R9"), Ok(later.clone()));
@@ -108,7 +108,7 @@ fn a_reference_is_unique_or_names_its_feed() {
     twin.writer.apply_dataset(dataset(1), twin.now());
     let states = [one.network.state(), twin.network.state()];
     let both = resolve_ref(states.iter().map(|it| &**it), RefKind::Line, "R1");
-    assert_eq!(both, Err(RefError::Ambiguous(vec!["city".into(), "city".into()])));
+    assert_eq!(both, Err(ResolveRefError::Ambiguous(vec!["city".into(), "city".into()])));
 }
 
 #[test]
@@ -116,18 +116,18 @@ fn lines_and_stops_can_be_discovered() {
     let world = world();
     let state = world.network.state();
     let all = RecordFilter::default();
-    let found: Vec<_> = list_lines(&state, &all).collect();
+    let found: Vec<_> = list_annotated_lines(&state, &all).collect();
     assert_eq!(found.len(), 3);
     assert_eq!(found[0].line_names[0].value, "12");
     assert_eq!(found[0].destinations[0].destination_ref.as_deref(), Some("A"));
-    let stops: Vec<_> = list_stop_points(&state, &all).collect();
+    let stops: Vec<_> = list_annotated_stop_points(&state, &all).collect();
     let station = stops.iter().find(|it| it.stop_point_ref.as_deref() == Some("C")).unwrap();
     assert_eq!(station.lines, ["R1", "R2", "RF"]);
     let platform = stops.iter().find(|it| it.stop_point_ref.as_deref() == Some("C1")).unwrap();
     assert_eq!(platform.stop_area_ref.as_deref(), Some("C"));
     let ferry = line("RF");
     let mut names: Vec<_> =
-        list_stop_points(&state, &ferry).filter_map(|it| it.stop_point_ref).collect();
+        list_annotated_stop_points(&state, &ferry).filter_map(|it| it.stop_point_ref).collect();
     names.sort();
     assert_eq!(names, ["A", "C", "C1"]);
 }

@@ -44,9 +44,9 @@ fn clients_are_informed_of_closed_alerts_for_some_time() {
         let state = world.network.state();
         let service = SiriOutput::SituationExchange;
         let selection = select_new_records(&state, service, filter, EIGHT, after, usize::MAX);
-        let mut elements = SiriElements::default();
+        let mut elements = EncodedSiriElements::default();
         for record in &selection.records {
-            elements.push_record(&state, record);
+            elements.encode_record(&state, record);
         }
         let situations = elements.situations.iter().map(|it| {
             (it.situation_number.clone().unwrap(), it.progress == Some(SituationProgress::Closed))
@@ -58,7 +58,7 @@ fn clients_are_informed_of_closed_alerts_for_some_time() {
     world.apply("city-alerts", vec![one("a"), one("b")]);
     let (first, at) = select(&world, 0, &all);
     assert_eq!(first, [("a".into(), false), ("b".into(), false)]);
-    world.clock.advance(minutes(1));
+    world.clock.advance_time(minutes(1));
     world.apply("city-alerts", vec![one("b")]);
     let (latest, then) = select(&world, at, &all);
     assert_eq!((latest, then > at), (vec![("a".into(), true)], true));
@@ -77,9 +77,9 @@ fn clients_are_informed_of_closed_alerts_for_some_time() {
     // The situation ends at its removal.
     let state = world.network.state();
     let service = SiriOutput::SituationExchange;
-    let mut elements = SiriElements::default();
+    let mut elements = EncodedSiriElements::default();
     elements
-        .push_record(&state, select_new_records(&state, service, &all, EIGHT, at, 1).records[0]);
+        .encode_record(&state, select_new_records(&state, service, &all, EIGHT, at, 1).records[0]);
     let periods = &elements.situations[0].validity_periods;
     assert_eq!(after(periods[0].end_time), Some(60));
     // An alert that returns is open again, and one removed long ago is forgotten.
@@ -87,7 +87,7 @@ fn clients_are_informed_of_closed_alerts_for_some_time() {
     assert_eq!(select(&world, then, &all).0, [("a".into(), false)]);
     world.apply("city-alerts", vec![one("a")]);
     assert_eq!(select(&world, at, &all).0, [("a".into(), false), ("b".into(), true)]);
-    world.clock.advance(minutes(11));
+    world.clock.advance_time(minutes(11));
     world.apply("city-alerts", vec![]);
     assert_eq!(select(&world, at, &all).0, [("a".into(), true)]);
 }

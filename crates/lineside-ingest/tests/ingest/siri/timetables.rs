@@ -51,7 +51,7 @@ fn a_call_is_early_or_late_from_one_minute_on() {
 #[test]
 fn past_calls_are_recorded_calls() {
     let mut world = world();
-    world.clock.advance(minutes(8));
+    world.clock.advance_time(minutes(8));
     world.apply("city-trips", vec![update("T18", 20, 120)]);
     let journey = journey(&world);
     // At 08:08 the vehicle has left the second stop at 08:07; its departure from the first stop, whose time has passed,

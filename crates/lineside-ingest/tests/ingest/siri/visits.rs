@@ -108,7 +108,7 @@ fn a_minimum_of_visits_per_line_can_be_requested() {
 fn visits_of_a_later_start_have_the_age_of_the_data() {
     let mut world = world();
     world.apply("city-trips", vec![update("T21", 10, 120)]);
-    world.clock.advance(minutes(1));
+    world.clock.advance_time(minutes(1));
     let state = world.network.state();
     let all = RecordFilter::default();
     let visits = VisitQuery {
@@ -159,7 +159,7 @@ fn expected_after(age: std::time::Duration) {
         _ => entity,
     });
     world.apply("city-trips", updates.collect());
-    world.clock.advance(age);
+    world.clock.advance_time(age);
     let journeys = journeys(&world);
     assert_eq!(journeys.len(), 100);
     for stop in ["C", "C1", "B", "D"] {

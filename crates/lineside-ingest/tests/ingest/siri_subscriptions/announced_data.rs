@@ -13,9 +13,9 @@ async fn announced_data_are_fetched_page_by_page() {
         ok(&timetables(&journey("A", ""), true)),
         ok(&timetables(&journey("B", ""), false)),
     ]));
-    inbox.accept_delivery(&key, ready()).unwrap();
+    inbox.queue_delivery_with_key(&key, ready()).unwrap();
     wait_until("both pages are known", async || {
-        clock.advance(Duration::from_millis(100));
+        clock.advance_time(Duration::from_millis(100));
         trips(&ingest) == ["A", "B"]
     })
     .await;
@@ -23,9 +23,9 @@ async fn announced_data_are_fetched_page_by_page() {
     let request = upstream.requests().pop().unwrap();
     assert!(request.contains("<ConsumerRef>hunter2</ConsumerRef>"), "{request}");
     // A direct delivery is merged.
-    inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    inbox.queue_delivery_with_key(&key, timetables(&journey("C", ""), false).into()).unwrap();
     wait_until("the direct delivery is merged", async || trips(&ingest) == ["A", "B", "C"]).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -42,22 +42,22 @@ async fn repeated_announcements_cause_one_fetch() {
     let inbox = feed.inbox().unwrap();
     upstream.set(Answer::Bytes(ok(&timetables(&journey("A", ""), false))));
     for _ in 0..10 {
-        inbox.accept_delivery(&key, ready()).unwrap();
+        inbox.queue_delivery_with_key(&key, ready()).unwrap();
     }
     assert_eq!(fetched(&upstream), 0, "the rate limit delays the fetch");
     wait_until("the announced data are fetched", async || {
-        clock.advance(Duration::from_secs(1));
+        clock.advance_time(Duration::from_secs(1));
         trips(&ingest) == ["A"]
     })
     .await;
     // Waiting deliveries are read before the next ones.
-    inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
+    inbox.queue_delivery_with_key(&key, timetables(&journey("B", ""), false).into()).unwrap();
     wait_until("the first delivery is merged", async || trips(&ingest) == ["A", "B"]).await;
-    clock.advance(Duration::from_secs(70));
-    inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    clock.advance_time(Duration::from_secs(70));
+    inbox.queue_delivery_with_key(&key, timetables(&journey("C", ""), false).into()).unwrap();
     wait_until("the second delivery is merged", async || trips(&ingest) == ["A", "B", "C"]).await;
     assert_eq!(fetched(&upstream), 1);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -70,16 +70,16 @@ async fn a_failed_fetch_of_announced_data_subscribes_again() {
         http("500 Internal Server Error", &[], b"broken"),
         ok(&xml(AGREED)),
     ]));
-    feed.inbox().unwrap().accept_delivery(&key, ready()).unwrap();
+    feed.inbox().unwrap().queue_delivery_with_key(&key, ready()).unwrap();
     let subscriptions = || {
         let requests = upstream.requests();
         requests.iter().filter(|request| request.contains("<SubscriptionRequest>")).count()
     };
     wait_until("the feed subscribes again", async || {
-        clock.advance(Duration::from_secs(1));
+        clock.advance_time(Duration::from_secs(1));
         subscriptions() == 2
     })
     .await;
     assert_eq!(fetched(&upstream), 1);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }

@@ -10,14 +10,14 @@ async fn a_silent_producer_is_checked_and_trusted_for_ten_minutes() {
     let feed = ingest.find_feed("siri").unwrap();
     feed.inbox()
         .unwrap()
-        .accept_delivery(&key, timetables(&journey("A", ""), false).into())
+        .queue_delivery_with_key(&key, timetables(&journey("A", ""), false).into())
         .unwrap();
     wait_until("the delivery is applied", async || trips(&ingest) == ["A"]).await;
     upstream.set(Answer::Bytes(ok(&status_of(STARTED))));
     for checks in 1..=4 {
         wait_until("the next request is scheduled", async || next_in(&feed, &clock) == Some(130))
             .await;
-        clock.advance(Duration::from_secs(130));
+        clock.advance_time(Duration::from_secs(130));
         wait_until("the status is requested", async || {
             count_requests(&upstream, "<CheckStatusRequest>") == checks
         })
@@ -29,14 +29,14 @@ async fn a_silent_producer_is_checked_and_trusted_for_ten_minutes() {
     assert_eq!(count_requests(&upstream, "<SubscriptionRequest>"), 1);
     wait_until("the silence limit is scheduled", async || next_in(&feed, &clock) == Some(80)).await;
     upstream.set(Answer::Bytes(ok(&xml(AGREED))));
-    clock.advance(Duration::from_secs(80));
+    clock.advance_time(Duration::from_secs(80));
     wait_until("the feed subscribes again", async || {
         count_requests(&upstream, "<SubscriptionRequest>") == 2
     })
     .await;
     wait_until("the producer has accepted the subscription", has_agreed(&feed, 2)).await;
     assert_eq!(feed.status().failures, 1, "the silence counts as a failure");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -52,15 +52,15 @@ async fn a_restarted_or_failing_producer_is_subscribed_to_again() {
         wait_until("the next request is scheduled", async || next_in(&feed, &clock) == Some(130))
             .await;
         upstream.set(Answer::InTurn(vec![ok(&answer), ok(&xml(&agreed))]));
-        clock.advance(Duration::from_secs(130));
+        clock.advance_time(Duration::from_secs(130));
         wait_until("the feed subscribes again", async || {
-            clock.advance(Duration::from_millis(50));
+            clock.advance_time(Duration::from_millis(50));
             count_requests(&upstream, "<SubscriptionRequest>") == 2
         })
         .await;
         assert_eq!(count_requests(&upstream, "<CheckStatusRequest>"), 1);
         assert_eq!(feed.status().failures, 0);
-        ingest.shut_down().await;
+        ingest.stop_polling().await;
     }
 }
 
@@ -72,18 +72,18 @@ async fn check_status_is_not_repeated_if_unsupported() {
     let feed = ingest.find_feed("siri").unwrap();
     wait_until("the next request is scheduled", async || next_in(&feed, &clock) == Some(130)).await;
     upstream.set(Answer::Bytes(http("404 Not Found", &[], b"no")));
-    clock.advance(Duration::from_secs(130));
+    clock.advance_time(Duration::from_secs(130));
     let not_available =
         async || feed.status().outcomes.iter().any(|it| *it == ("not_available".into(), 1));
     wait_until("the producer does not support CheckStatus", not_available).await;
     assert_eq!(feed.status().failures, 0);
     wait_until("the silence limit is scheduled", async || next_in(&feed, &clock) == Some(60)).await;
     upstream.set(Answer::Bytes(ok(&xml(AGREED))));
-    clock.advance(Duration::from_secs(60));
+    clock.advance_time(Duration::from_secs(60));
     wait_until("the feed subscribes again", has_agreed(&feed, 2)).await;
     wait_until("the next silence limit is scheduled", async || next_in(&feed, &clock) == Some(190))
         .await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -93,24 +93,24 @@ async fn a_terminated_subscription_is_renewed_with_all_data() {
     let (ingest, key) = subscribed(&upstream, &clock).await;
     let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
-    inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    inbox.queue_delivery_with_key(&key, timetables(&journey("A", ""), false).into()).unwrap();
     wait_until("the delivery is applied", async || trips(&ingest) == ["A"]).await;
     let terminated_xml =
         "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
-    inbox.accept_delivery(&key, xml(terminated_xml).into()).unwrap();
+    inbox.queue_delivery_with_key(&key, xml(terminated_xml).into()).unwrap();
     wait_until("the next subscription is scheduled", async || next_in(&feed, &clock) == Some(15))
         .await;
-    clock.advance(Duration::from_secs(15));
+    clock.advance_time(Duration::from_secs(15));
     wait_until("the feed subscribes again", has_agreed(&feed, 2)).await;
     // The producer sends all data in parts without marking the last one.
-    inbox.accept_delivery(&key, timetables(&journey("B", ""), false).into()).unwrap();
+    inbox.queue_delivery_with_key(&key, timetables(&journey("B", ""), false).into()).unwrap();
     wait_until("the first part is applied", async || trips(&ingest) == ["A", "B"]).await;
-    inbox.accept_delivery(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    inbox.queue_delivery_with_key(&key, timetables(&journey("C", ""), false).into()).unwrap();
     wait_until("the second part is applied", async || trips(&ingest) == ["A", "B", "C"]).await;
-    clock.advance(Duration::from_secs(61));
+    clock.advance_time(Duration::from_secs(61));
     wait_until("trips that were not repeated are removed", async || trips(&ingest) == ["B", "C"])
         .await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -134,22 +134,22 @@ async fn the_end_of_one_service_is_noticed_at_any_time() {
             .await;
         wait_until("the next check is scheduled", async || next_in(&feed, &clock) == Some(130))
             .await;
-        clock.advance(Duration::from_secs(after));
+        clock.advance_time(Duration::from_secs(after));
         // A producer that delivers is soon polled again.
-        inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
+        inbox.queue_delivery_with_key(&key, timetables(&journey("A", ""), false).into()).unwrap();
         wait_until("the delivery is applied", async || next_in(&feed, &clock) == Some(130)).await;
-        inbox.accept_delivery(&key, terminated_xml(service).into()).unwrap();
+        inbox.queue_delivery_with_key(&key, terminated_xml(service).into()).unwrap();
         if after < 15 {
             wait_until("the next request is scheduled", async || {
                 next_in(&feed, &clock) == Some(15 - after)
             })
             .await;
-            clock.advance(Duration::from_secs(15 - after));
+            clock.advance_time(Duration::from_secs(15 - after));
         }
     }
     wait_until("the producer has accepted the subscription", has_agreed(&feed, 8)).await;
     assert_eq!((upstream.requests().len(), feed.status().failures), (8, 0));
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -166,20 +166,20 @@ async fn an_accepting_but_failing_producer_is_retried_with_backoff() {
         wait_until("the next check is scheduled", async || next_in(&feed, &clock) > Some(100))
             .await;
         // The producer repeats the notification.
-        inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
-        inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
+        inbox.queue_delivery_with_key(&key, xml(unwell).into()).unwrap();
+        inbox.queue_delivery_with_key(&key, xml(unwell).into()).unwrap();
         wait_until("the next subscription is delayed", async || {
             next_in(&feed, &clock) == Some(wait)
         })
         .await;
-        clock.advance(Duration::from_secs(wait));
+        clock.advance_time(Duration::from_secs(wait));
     }
     wait_until("the producer has accepted the subscription", has_agreed(&feed, 4)).await;
-    inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    inbox.accept_delivery(&key, xml(unwell).into()).unwrap();
+    inbox.queue_delivery_with_key(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    inbox.queue_delivery_with_key(&key, xml(unwell).into()).unwrap();
     wait_until("a delivery resets the delay", async || next_in(&feed, &clock) == Some(15)).await;
     assert_eq!((trips(&ingest), upstream.requests().len()), (vec!["A".to_owned()], 4));
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -191,13 +191,13 @@ async fn messages_from_the_producer_postpone_the_check() {
     wait_until("the next check is scheduled", async || next_in(&feed, &clock) == Some(130)).await;
     let beat = "<HeartbeatNotification><Status>true</Status></HeartbeatNotification>";
     for notification in [timetables(&journey("A", ""), false), xml(beat)] {
-        clock.advance(Duration::from_secs(100));
-        feed.inbox().unwrap().accept_delivery(&key, notification.into()).unwrap();
+        clock.advance_time(Duration::from_secs(100));
+        feed.inbox().unwrap().queue_delivery_with_key(&key, notification.into()).unwrap();
         wait_until("the message postpones the check", async || next_in(&feed, &clock) == Some(130))
             .await;
     }
     assert_eq!(upstream.requests().len(), 1);
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -210,11 +210,11 @@ async fn the_end_of_another_subscription_changes_nothing() {
     let inbox = feed.inbox().unwrap();
     let terminated_xml = "<SubscriptionTerminatedNotification><SubscriptionRef>lineside-other-et\
                 </SubscriptionRef></SubscriptionTerminatedNotification>";
-    inbox.accept_delivery(&key, xml(terminated_xml).into()).unwrap();
-    inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    inbox.queue_delivery_with_key(&key, xml(terminated_xml).into()).unwrap();
+    inbox.queue_delivery_with_key(&key, timetables(&journey("A", ""), false).into()).unwrap();
     wait_until("the next delivery is applied", async || trips(&ingest) == ["A"]).await;
     wait_until("the subscription continues", async || next_in(&feed, &clock) > Some(100)).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -225,15 +225,15 @@ async fn a_silent_subscription_fails_and_is_requested_again() {
     let feed = ingest.find_feed("siri").unwrap();
     wait_until("the feed has subscribed", has_agreed(&feed, 1)).await;
     assert_eq!(feed.status().state, FeedState::Unknown, "no data have arrived");
-    clock.advance(Duration::from_secs(191));
+    clock.advance_time(Duration::from_secs(191));
     wait_until_failed(&feed, FailureCode::Timeout).await;
     wait_until("the feed subscribes again", has_agreed(&feed, 2)).await;
     let error = feed.status().last_error.clone().unwrap();
     assert_eq!(error.detail, "no message of the subscription arrived in time");
     let inbox = feed.inbox().unwrap();
-    inbox.accept_delivery(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    inbox.queue_delivery_with_key(&key, timetables(&journey("A", ""), false).into()).unwrap();
     wait_until("the feed is ok", async || feed.status().state == FeedState::Ok).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -250,16 +250,16 @@ async fn a_failed_renewal_is_retried_after_a_delay() {
     wait_until("the feed has subscribed", has_agreed(&feed, 1)).await;
     feed.inbox()
         .unwrap()
-        .accept_delivery(&key, timetables(&journey("A", ""), false).into())
+        .queue_delivery_with_key(&key, timetables(&journey("A", ""), false).into())
         .unwrap();
     wait_until("the delivery is applied", async || trips(&ingest) == ["A"]).await;
     upstream.set(Answer::HangUp);
     // Half of its time is over, and there was a sign of life since.
-    clock.advance(Duration::from_secs(125));
+    clock.advance_time(Duration::from_secs(125));
     wait_until("the feed subscribes again", async || feed.status().failures > 0).await;
     let left = || feed.status().next_poll.map(|at| at.duration_since(clock.wall_time()));
     wait_until("the retry is delayed", async || left().is_some_and(|left| left.as_secs() >= 5))
         .await;
     assert_eq!((upstream.requests().len(), trips(&ingest)), (2, vec!["A".to_owned()]));
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }

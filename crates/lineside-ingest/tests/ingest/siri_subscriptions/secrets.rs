@@ -22,13 +22,13 @@ async fn data_that_a_producer_repeats_contain_no_secret() {
     let delivery = delivery
         .replace("<EstimatedTimetableDelivery>", &format!("<EstimatedTimetableDelivery>{refs}"));
     let feed = ingest.find_feed("siri").unwrap();
-    feed.inbox().unwrap().accept_delivery(&key, delivery.into()).unwrap();
+    feed.inbox().unwrap().queue_delivery_with_key(&key, delivery.into()).unwrap();
     wait_until("the delivery is applied", async || trips(&ingest) == ["A"]).await;
     let shown = feed.snapshot().unwrap().bytes.clone();
     let shown = String::from_utf8_lossy(&shown);
     assert!(shown.contains("<SubscriberRef>lineside-") && !shown.contains("hunter2"), "{shown}");
     assert!(!shown.contains(&key), "{shown}");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
     let termination_request = upstream.requests().pop().unwrap();
     assert!(
         termination_request.contains(&refs.replace("Identifier", "Ref")[..40]),
@@ -51,7 +51,7 @@ async fn a_refusal_does_not_show_the_requestor() {
         shown_text.contains("is not known here") && !shown_text.contains("hunter2"),
         "{shown_text}"
     );
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -62,9 +62,9 @@ async fn the_inbox_key_is_redacted_after_any_request() {
     let feed = ingest.find_feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
     upstream.set(Answer::Bytes(ok(&timetables(&journey("A", ""), false))));
-    inbox.accept_delivery(&key, ready()).unwrap();
+    inbox.queue_delivery_with_key(&key, ready()).unwrap();
     wait_until("the announced data are fetched", async || {
-        clock.advance(Duration::from_millis(100));
+        clock.advance_time(Duration::from_millis(100));
         trips(&ingest) == ["A"]
     })
     .await;
@@ -73,11 +73,11 @@ async fn the_inbox_key_is_redacted_after_any_request() {
         "<ServiceDelivery><Status>false</Status><ErrorCondition><OtherError><ErrorText>{unreached}\
          </ErrorText></OtherError></ErrorCondition></ServiceDelivery>"
     ));
-    inbox.accept_delivery(&key, refused.into()).unwrap();
+    inbox.queue_delivery_with_key(&key, refused.into()).unwrap();
     wait_until_failed(&feed, FailureCode::Refused).await;
     let shown_text = format!("{:?}", feed.status().last_error);
     assert!(!shown_text.contains(&key), "{shown_text}");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -91,18 +91,18 @@ async fn a_replaced_producer_is_unsubscribed_and_loses_access() {
         request.is_some_and(|request| request.contains("<TerminateSubscriptionRequest>"))
     };
     let moved_subscription = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
-    ingest.apply_change(vec![moved_subscription]).await.unwrap();
+    ingest.apply_feed_configs(vec![moved_subscription]).await.unwrap();
     wait_until("the first subscription is terminated", async || is_terminated(&first)).await;
     let feed = ingest.find_feed("siri").unwrap();
     wait_until("the second producer accepts the subscription", has_agreed(&feed, 2)).await;
     let inbox = feed.inbox().unwrap();
     let delivery = || timetables(&journey("A", ""), false).into();
-    assert_eq!(inbox.accept_delivery(&key, delivery()), Err(DeliveryError::WrongKey));
-    inbox.accept_delivery(&last_sent_key(&second), delivery()).unwrap();
+    assert_eq!(inbox.queue_delivery_with_key(&key, delivery()), Err(DeliveryError::WrongKey));
+    inbox.queue_delivery_with_key(&last_sent_key(&second), delivery()).unwrap();
     wait_until("its delivery is applied", async || trips(&ingest) == ["A"]).await;
-    ingest.apply_change(Vec::new()).await.unwrap();
+    ingest.apply_feed_configs(Vec::new()).await.unwrap();
     wait_until("the second subscription is terminated", async || is_terminated(&second)).await;
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }
 
 #[tokio::test]
@@ -131,7 +131,7 @@ async fn a_refused_subscription_is_reported_without_its_key() {
     wait_until("a part of the subscription is accepted", has_agreed(&feed, 1)).await;
     feed.inbox()
         .unwrap()
-        .accept_delivery(&key, timetables(&journey("A", ""), false).into())
+        .queue_delivery_with_key(&key, timetables(&journey("A", ""), false).into())
         .unwrap();
     wait_until("the delivery is applied", async || trips(&ingest) == ["A"]).await;
     // The status follows the readers' data.
@@ -146,5 +146,5 @@ async fn a_refused_subscription_is_reported_without_its_key() {
     wait_until_failed(&feed, FailureCode::Http(403)).await;
     let error = feed.status().last_error.clone().unwrap();
     assert!(!format!("{error:?}").contains(&key), "{error:?}");
-    ingest.shut_down().await;
+    ingest.stop_polling().await;
 }

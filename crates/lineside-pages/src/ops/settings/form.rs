@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lineside_config::overrides::{FeedKeys, FeedOverride, HIDDEN, OverrideKeyError};
 use lineside_http::QueryParameters;
-use lineside_http::admin_auth::Draft;
+use lineside_http::admin_auth::FormSecrets;
 use lineside_ingest::Secret;
 use serde_json::{Map, Value};
 
@@ -76,10 +76,10 @@ impl SettingsForm {
     }
 
     /// Reads a submitted form; `draft` has the secrets submitted before.
-    pub(super) fn from_parameters(sent: &QueryParameters, draft: &Draft) -> Self {
+    pub(super) fn from_parameters(sent: &QueryParameters, draft: &FormSecrets) -> Self {
         let text = |name: &str| sent.find_value(name).map(str::to_owned);
         let secret = |name: &str| {
-            let given = sent.all_values(name).next().filter(|text| !text.is_empty());
+            let given = sent.values_of(name).next().filter(|text| !text.is_empty());
             given.map(Secret::new).or_else(|| draft.get(name).cloned())
         };
         let mut form = Self { id: text("id").unwrap_or_default(), ..Self::default() };
@@ -104,7 +104,7 @@ impl SettingsForm {
             };
             form.pairs.insert(key, (0..ROWS_MAX).map(row).filter(is_given).collect());
         }
-        form.reverted_keys = sent.all_values("back").map(str::to_owned).collect();
+        form.reverted_keys = sent.values_of("back").map(str::to_owned).collect();
         form
     }
 
@@ -126,7 +126,7 @@ impl SettingsForm {
     }
 
     /// Returns the submitted secrets by the names that their fields have when the form is shown again.
-    pub(super) fn draft_secrets(&self) -> Draft {
+    pub(super) fn draft_secrets(&self) -> FormSecrets {
         let single = self.secrets.iter().map(|(name, secret)| ((*name).to_owned(), secret.clone()));
         let in_lists = self.pairs.iter().flat_map(|(key, rows)| {
             let given = |(n, row): (usize, &SecretPair)| {
@@ -153,13 +153,13 @@ impl SettingsForm {
             Err(faults) => errors.extend(faults),
         };
         for field in fields::all_fields().filter(|field| !field.name.contains('.')) {
-            put(field.name, self.changed_value(field, is_overridden(field.name)));
+            put(field.name, self.changed_field_value(field, is_overridden(field.name)));
         }
         for table in TABLES {
-            put(table, self.table_value(table, is_overridden(table)));
+            put(table, self.changed_table_value(table, is_overridden(table)));
         }
         for (key, _) in PAIRS {
-            put(key, self.list_value(key));
+            put(key, self.changed_list_value(key));
         }
         for key in self.reverted_keys.iter().filter(|key| is_overridden(key)) {
             put(key, Ok(Some(Value::Null)));
@@ -167,7 +167,7 @@ impl SettingsForm {
         (keys, errors)
     }
 
-    fn changed_value(
+    fn changed_field_value(
         &self,
         field: &fields::SettingsField,
         is_overridden: bool,
@@ -179,12 +179,12 @@ impl SettingsForm {
                 Ok(Some(now.parse::<u64>().map_or_else(|_| Value::from(now), Value::from)))
             }
             (Some(now), _) => Ok(Some(Value::from(now))),
-            (None, _) => removed_value(field.name, is_overridden),
+            (None, _) => cleared_key_value(field.name, is_overridden),
         }
     }
 
     /// Returns the new value of a table with a few members, one of which is a secret: it is replaced as a whole.
-    fn table_value(
+    fn changed_table_value(
         &self,
         key: &str,
         is_overridden: bool,
@@ -200,7 +200,7 @@ impl SettingsForm {
         if members()
             .all(|field| self.field_value(field.name).is_none() && !self.has_secret(field.name))
         {
-            return removed_value(key, is_overridden);
+            return cleared_key_value(key, is_overridden);
         }
         let had_secret = members().any(|field| self.original_value(field.name).is_some());
         let mut table = Map::new();
@@ -218,7 +218,7 @@ impl SettingsForm {
     }
 
     /// Returns the new value of a list of names with secrets: it is replaced as a whole.
-    fn list_value(&self, key: &str) -> Result<Option<Value>, Vec<OverrideKeyError>> {
+    fn changed_list_value(&self, key: &str) -> Result<Option<Value>, Vec<OverrideKeyError>> {
         let rows = self.secret_pairs(key);
         if !rows.iter().any(|row| row.name != row.original_name || row.secret.is_some()) {
             return Ok(None);
@@ -247,7 +247,10 @@ impl SettingsForm {
 }
 
 /// Returns the value for a key that was cleared in the form.
-fn removed_value(key: &str, is_overridden: bool) -> Result<Option<Value>, Vec<OverrideKeyError>> {
+fn cleared_key_value(
+    key: &str,
+    is_overridden: bool,
+) -> Result<Option<Value>, Vec<OverrideKeyError>> {
     if is_overridden {
         return Ok(Some(Value::Null));
     }
@@ -283,7 +286,7 @@ mod tests {
     }
 
     fn read(sent: &str) -> SettingsForm {
-        SettingsForm::from_parameters(&QueryParameters::parse_query(sent), &Draft::new())
+        SettingsForm::from_parameters(&QueryParameters::parse_query(sent), &FormSecrets::new())
     }
 
     #[track_caller]

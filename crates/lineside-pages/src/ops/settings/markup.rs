@@ -50,15 +50,15 @@ impl SettingsView<'_> {
                     }
                 } @else {
                     details.group open[self.is_group_open(group)] {
-                        summary { (group.title) (self.render_group_mark(group.fields)) }
+                        summary { (group.title) (self.render_group_override_mark(group.fields)) }
                         fieldset.fields aria-label=(group.title) { @for field in group.fields { (self.render_field(field)) } }
                         @if let Some(field) = group.fields.first().filter(|field| field.name.contains('.')) {
-                            (self.render_reset(field.config_key()))
+                            (self.render_reset_checkbox(field.config_key()))
                         }
                     }
                 }
             }
-            @for (key, title) in PAIRS { (self.render_list(key, title)) }
+            @for (key, title) in PAIRS { (self.render_secret_list(key, title)) }
         }
     }
 
@@ -73,7 +73,7 @@ impl SettingsView<'_> {
     }
 
     /// Renders all errors, each with a link to its field.
-    pub(super) fn render_summary(&self) -> Markup {
+    pub(super) fn render_error_summary(&self) -> Markup {
         html! {
             @if !self.errors.is_empty() {
                 div.note.bad role="alert" {
@@ -81,7 +81,7 @@ impl SettingsView<'_> {
                     ul {
                         @for error in self.errors {
                             li {
-                                @match self.error_field(error) {
+                                @match self.field_for_error(error) {
                                     Some(name) => a href=(format!("#f-{name}")) { (error) },
                                     None => (error),
                                 }
@@ -94,7 +94,7 @@ impl SettingsView<'_> {
     }
 
     /// Returns the field at which an error is shown.
-    fn error_field(&self, error: &OverrideKeyError) -> Option<String> {
+    fn field_for_error(&self, error: &OverrideKeyError) -> Option<String> {
         let key = error.key.as_str();
         let is_field = key == "id" || super::fields::all_fields().any(|field| field.name == key);
         if is_field {
@@ -110,12 +110,12 @@ impl SettingsView<'_> {
     }
 
     fn find_error(&self, name: &str) -> Option<&OverrideKeyError> {
-        self.errors.iter().find(|error| self.error_field(error).as_deref() == Some(name))
+        self.errors.iter().find(|error| self.field_for_error(error).as_deref() == Some(name))
     }
 
     /// Returns true if the field has the initial focus: the first field with an error.
     fn has_focus(&self, name: &str) -> bool {
-        let first = self.errors.iter().find_map(|error| self.error_field(error));
+        let first = self.errors.iter().find_map(|error| self.field_for_error(error));
         first.as_deref() == Some(name)
     }
 
@@ -123,17 +123,17 @@ impl SettingsView<'_> {
         self.current_override.is_some_and(|feed_override| feed_override.keys.contains_key(key))
     }
 
-    fn render_group_mark(&self, fields: &[SettingsField]) -> Markup {
+    fn render_group_override_mark(&self, fields: &[SettingsField]) -> Markup {
         let table = fields.first().filter(|field| field.name.contains('.'));
-        html! { @if let Some(field) = table { (self.render_mark(field.config_key())) } }
+        html! { @if let Some(field) = table { (self.render_override_mark(field.config_key())) } }
     }
 
     /// Renders a mark if a key is overridden.
-    fn render_mark(&self, key: &str) -> Markup {
+    fn render_override_mark(&self, key: &str) -> Markup {
         html! { @if self.is_in_file && self.is_overridden(key) { " " span.tag { "Overridden" } } }
     }
 
-    fn render_reset(&self, key: &str) -> Markup {
+    fn render_reset_checkbox(&self, key: &str) -> Markup {
         html! {
             @if self.is_in_file && self.is_overridden(key) {
                 label.check.small {
@@ -163,7 +163,7 @@ impl SettingsView<'_> {
                 let has = self.form.has_secret(name) || self.has_table(field.config_key());
                 self.render_input(name, "password", "", if has { placeholder } else { "" }, false)
             }
-            InputKind::Feed => self.render_schedule(name, value),
+            InputKind::Feed => self.render_schedule_choice(name, value),
             InputKind::Text if name == "poll" => {
                 self.render_input(name, "text", value, &self.poll, false)
             }
@@ -172,13 +172,13 @@ impl SettingsView<'_> {
         };
         let whole = html! {
             (inside) (was_shown)
-            @if !name.contains('.') { (self.render_reset(name)) }
+            @if !name.contains('.') { (self.render_reset_checkbox(name)) }
         };
         self.render_labeled(name, field.label, field.hint, whole)
     }
 
     /// Renders a choice of the existing schedules, which always includes the current value.
-    fn render_schedule(&self, name: &str, value: &str) -> Markup {
+    fn render_schedule_choice(&self, name: &str, value: &str) -> Markup {
         let is_listed = self.schedules.iter().any(|(id, _)| id == value);
         let is_wrong = self.find_error(name).is_some();
         let described = if is_wrong { "e-static h-static" } else { "h-static" };
@@ -208,7 +208,7 @@ impl SettingsView<'_> {
         let mark = if name.contains('.') {
             html! {}
         } else {
-            self.render_mark(name)
+            self.render_override_mark(name)
         };
         html! {
             div.field.wide[name == "url"] {
@@ -258,12 +258,12 @@ impl SettingsView<'_> {
     }
 
     /// Renders names with their secrets, and empty rows.
-    fn render_list(&self, key: &str, title: &str) -> Markup {
+    fn render_secret_list(&self, key: &str, title: &str) -> Markup {
         let rows = self.form.secret_pairs(key);
         let is_wrong = self.errors.iter().any(|error| error.key.split('.').next() == Some(key));
         html! {
             details.group open[!rows.is_empty() || is_wrong] {
-                summary { (title) (self.render_mark(key)) }
+                summary { (title) (self.render_override_mark(key)) }
                 p.hint { "Values are hidden. Leave empty to keep; clear the name to delete the row." }
                 @for n in 0..rows.len() + ROWS_MORE {
                     @let row = rows.get(n);
@@ -288,7 +288,7 @@ impl SettingsView<'_> {
                         }
                     }
                 }
-                (self.render_reset(key))
+                (self.render_reset_checkbox(key))
             }
         }
     }

@@ -21,15 +21,15 @@ use lineside_http::app::App;
 use lineside_http::settings::{EditAction, EditError, EditOutcome};
 use lineside_http::{QueryParameters, Refusal};
 use lineside_ingest::{Feed, FeedId};
-use lineside_store::NumberedEdit;
+use lineside_store::NumberedOverrideEdit;
 use maud::Markup;
 
 use self::form::SettingsForm;
-use self::sheet::SettingsSheet;
-use super::actions::redirect_to;
-use super::admins::{RequireAdmin, refusal_page};
+use self::sheet::SettingsPage;
+use super::actions::redirect_after_action;
+use super::admins::{RequireAdmin, reply_with_refusal_page};
 use super::completed_action::CompletedAction;
-use super::mark_volatile;
+use super::mark_not_cacheable;
 use crate::forms::read_form;
 use crate::layout::{self, NavSection, PageLayout};
 use crate::not_found;
@@ -38,26 +38,26 @@ use crate::not_found;
 pub(super) const ADD: &str = "/ops/add";
 
 /// Returns the address of a feed's form.
-pub(super) fn form_address(id: &FeedId) -> String {
+pub(super) fn feed_settings_url(id: &FeedId) -> String {
     format!("/ops/feeds/{id}")
 }
 
 /// The feed of a page: a running one, or a removed one.
-struct SettingsSubject {
+struct EditedFeed {
     id: FeedId,
     feed: Option<Arc<Feed>>,
     current_override: Option<FeedOverride>,
     is_in_file: bool,
     /// `None` if the history cannot be read.
-    edits: Option<Vec<NumberedEdit>>,
+    edits: Option<Vec<NumberedOverrideEdit>>,
 }
 
-impl SettingsSubject {
-    async fn find_subject(app: &App, id: &str) -> Option<Self> {
+impl EditedFeed {
+    async fn find_edited_feed(app: &App, id: &str) -> Option<Self> {
         let id = FeedId::new(id).ok()?;
         let feed = app.ingest().find_feed(id.as_str());
-        let (feed_override, in_file) = app.settings().find_override(&id);
-        let edits = app.settings().feed_history(id.clone()).await.ok();
+        let (feed_override, in_file) = app.live_settings().find_feed_override(&id);
+        let edits = app.live_settings().list_feed_edits(id.clone()).await.ok();
         let was_there = edits.as_ref().is_some_and(|edits| !edits.is_empty());
         let is_known = feed.is_some() || feed_override.is_some() || was_there;
         is_known.then_some(Self {
@@ -82,7 +82,7 @@ enum PreviewOutcome {
     /// The form can be applied, with this effect.
     Tried(EditOutcome),
     /// The form can be applied, and the source was requested once.
-    Tested(Option<EditOutcome>, source::TestResult),
+    Tested(Option<EditOutcome>, source::SourceTestOutcome),
     /// The form has errors.
     Bad(Vec<OverrideKeyError>),
     /// The form changes nothing.
@@ -95,18 +95,22 @@ pub(super) async fn get_form(
     Path(id): Path<String>,
     parameters: QueryParameters,
 ) -> Response {
-    let Some(subject) = SettingsSubject::find_subject(&app, &id).await else {
-        return not_found::not_found_page("No feed has this id.");
+    let Some(subject) = EditedFeed::find_edited_feed(&app, &id).await else {
+        return not_found::reply_with_not_found_page("No feed has this id.");
     };
     let form = subject.initial_form();
-    let sheet = SettingsSheet { app: &app, subject: Some(&subject), form: &form, outcome: None };
-    reply_with_page(StatusCode::OK, subject.id.as_str(), &sheet.render_markup(&parameters))
+    let sheet = SettingsPage { app: &app, subject: Some(&subject), form: &form, outcome: None };
+    reply_with_page(StatusCode::OK, subject.id.as_str(), &sheet.render_settings_page(&parameters))
 }
 
 pub(super) async fn get_empty_form(State(app): State<App>, _: RequireAdmin) -> Response {
     let sheet =
-        SettingsSheet { app: &app, subject: None, form: &SettingsForm::default(), outcome: None };
-    reply_with_page(StatusCode::OK, "Add a feed", &sheet.render_markup(&QueryParameters::default()))
+        SettingsPage { app: &app, subject: None, form: &SettingsForm::default(), outcome: None };
+    reply_with_page(
+        StatusCode::OK,
+        "Add a feed",
+        &sheet.render_settings_page(&QueryParameters::default()),
+    )
 }
 
 /// Previews, tests or applies a form of an existing feed.
@@ -116,16 +120,16 @@ pub(super) async fn post_form(
     Path(id): Path<String>,
     request: Request,
 ) -> Response {
-    let Some(subject) = SettingsSubject::find_subject(&app, &id).await else {
-        return not_found::not_found_page("No feed has this id.");
+    let Some(subject) = EditedFeed::find_edited_feed(&app, &id).await else {
+        return not_found::reply_with_not_found_page("No feed has this id.");
     };
-    let own = form_address(&subject.id);
-    match process_form(&app, Some(&subject), request).await {
+    let own = feed_settings_url(&subject.id);
+    match preview_test_or_apply(&app, Some(&subject), request).await {
         Ok(SubmitOutcome::Done) => {
-            redirect_to(&CompletedAction::Apply.notice_address(&own, &subject.id))
+            redirect_after_action(&CompletedAction::Apply.url_with_notice(&own, &subject.id))
         }
         Ok(SubmitOutcome::Page(response)) => response,
-        Err(refusal) => refusal_page(refusal, &own),
+        Err(refusal) => reply_with_refusal_page(refusal, &own),
     }
 }
 
@@ -135,10 +139,10 @@ pub(super) async fn post_new_form(
     _: RequireAdmin,
     request: Request,
 ) -> Response {
-    match process_form(&app, None, request).await {
-        Ok(SubmitOutcome::Done) => redirect_to(super::OPS),
+    match preview_test_or_apply(&app, None, request).await {
+        Ok(SubmitOutcome::Done) => redirect_after_action(super::OPS),
         Ok(SubmitOutcome::Page(response)) => response,
-        Err(refusal) => refusal_page(refusal, ADD),
+        Err(refusal) => reply_with_refusal_page(refusal, ADD),
     }
 }
 
@@ -148,13 +152,13 @@ enum SubmitOutcome {
     Page(Response),
 }
 
-async fn process_form(
+async fn preview_test_or_apply(
     app: &App,
-    subject: Option<&SettingsSubject>,
+    subject: Option<&EditedFeed>,
     request: Request,
 ) -> Result<SubmitOutcome, Refusal> {
     let (_, sent) = read_form(request, BODY_BYTES_MAX).await?;
-    let draft = sent.find_value("draft").map(|name| app.admin().find_draft(name));
+    let draft = sent.find_value("draft").map(|name| app.admin_auth().find_form_secrets(name));
     let is_gone = matches!(draft, Some(None));
     let form = SettingsForm::from_parameters(&sent, &draft.flatten().unwrap_or_default());
     let button = match sent.find_value("do") {
@@ -162,10 +166,10 @@ async fn process_form(
         Some("test") if !is_gone => PressedButton::Test,
         _ => PressedButton::Preview,
     };
-    let outcome = match wanted_edit(app, subject, &form) {
+    let outcome = match edit_from_form(app, subject, &form) {
         Err(faults) => PreviewOutcome::Bad(faults),
         Ok((_, EditAction::Change(keys))) if keys.is_empty() => match (button, subject) {
-            (PressedButton::Test, Some(SettingsSubject { feed: Some(feed), .. })) => {
+            (PressedButton::Test, Some(EditedFeed { feed: Some(feed), .. })) => {
                 PreviewOutcome::Tested(
                     None,
                     source::run_source_test(app, feed.config().clone()).await,
@@ -174,14 +178,14 @@ async fn process_form(
             _ => PreviewOutcome::Unchanged,
         },
         Ok((id, action)) => {
-            let is_requested_otherwise = action.changes_requests();
+            let is_requested_otherwise = action.changes_source_requests();
             match app
-                .settings()
-                .edit_feed(app.context(), id.clone(), action, button != PressedButton::Apply)
+                .live_settings()
+                .edit_feed(app.server_context(), id.clone(), action, button != PressedButton::Apply)
                 .await
             {
                 Ok(_) if button == PressedButton::Apply => {
-                    return Ok(redirect_applied(subject, &id));
+                    return Ok(redirect_after_apply(subject, &id));
                 }
                 Ok(_) if is_gone => PreviewOutcome::Bad(vec![expired_secrets_error()]),
                 Ok(edit_outcome) => {
@@ -200,11 +204,11 @@ async fn process_form(
         _ => StatusCode::OK,
     };
     let title = subject.map_or("Add a feed".to_owned(), |subject| subject.id.to_string());
-    let sheet = SettingsSheet { app, subject, form: &form, outcome: Some(&outcome) };
+    let sheet = SettingsPage { app, subject, form: &form, outcome: Some(&outcome) };
     Ok(SubmitOutcome::Page(reply_with_page(
         status,
         &title,
-        &sheet.render_markup(&QueryParameters::default()),
+        &sheet.render_settings_page(&QueryParameters::default()),
     )))
 }
 
@@ -215,11 +219,11 @@ enum PressedButton {
     Apply,
 }
 
-fn redirect_applied(subject: Option<&SettingsSubject>, id: &FeedId) -> SubmitOutcome {
+fn redirect_after_apply(subject: Option<&EditedFeed>, id: &FeedId) -> SubmitOutcome {
     match subject {
         Some(_) => SubmitOutcome::Done,
-        None => SubmitOutcome::Page(redirect_to(
-            &CompletedAction::Add.notice_address(&form_address(id), id),
+        None => SubmitOutcome::Page(redirect_after_action(
+            &CompletedAction::Add.url_with_notice(&feed_settings_url(id), id),
         )),
     }
 }
@@ -238,9 +242,9 @@ fn id_error(reason: String) -> OverrideKeyError {
 /// # Errors
 ///
 /// Returns every error of the form: of the id, of its rows, and of the values.
-fn wanted_edit(
+fn edit_from_form(
     app: &App,
-    subject: Option<&SettingsSubject>,
+    subject: Option<&EditedFeed>,
     form: &SettingsForm,
 ) -> Result<(FeedId, EditAction), Vec<OverrideKeyError>> {
     let (keys, mut faults) =
@@ -265,7 +269,7 @@ fn wanted_edit(
         },
     };
     let known = subject.map(|subject| &subject.id);
-    for fault in app.settings().find_key_faults(known, &keys) {
+    for fault in app.live_settings().find_key_errors(known, &keys) {
         if !faults.iter().any(|other| other.key == fault.key) {
             faults.push(fault);
         }
@@ -281,5 +285,5 @@ fn reply_with_page(status: StatusCode, title: &str, main: &Markup) -> Response {
     let mut page = PageLayout::new(title, NavSection::Operation);
     page.class = "ops-page";
     page.styles = &["ops.css"];
-    mark_volatile(layout::reply_with_page(status, page.render_document(main)))
+    mark_not_cacheable(layout::reply_with_page(status, page.render_document(main)))
 }

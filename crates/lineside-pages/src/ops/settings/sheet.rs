@@ -14,37 +14,37 @@ use maud::{Markup, html};
 
 use super::form::SettingsForm;
 use super::markup::SettingsView;
-use super::{ADD, PreviewOutcome, SettingsSubject, form_address, source};
+use super::{ADD, EditedFeed, PreviewOutcome, feed_settings_url, source};
 use crate::ops::{actions, completed_action, history};
 use crate::states;
 
-pub(super) struct SettingsSheet<'a> {
+pub(super) struct SettingsPage<'a> {
     pub(super) app: &'a App,
     /// `None` for a new feed.
-    pub(super) subject: Option<&'a SettingsSubject>,
+    pub(super) subject: Option<&'a EditedFeed>,
     pub(super) form: &'a SettingsForm,
     pub(super) outcome: Option<&'a PreviewOutcome>,
 }
 
-impl SettingsSheet<'_> {
-    pub(super) fn render_markup(&self, parameters: &QueryParameters) -> Markup {
+impl SettingsPage<'_> {
+    pub(super) fn render_settings_page(&self, parameters: &QueryParameters) -> Markup {
         html! {
             div.page {
                 @match self.subject {
-                    Some(subject) => (render_head(subject)),
-                    None => (render_new_head()),
+                    Some(subject) => (render_feed_heading(subject)),
+                    None => (render_new_feed_heading()),
                 }
-                (completed_action::render_notice(parameters))
+                (completed_action::render_action_notice(parameters))
                 div.stack {
                     @match self.subject {
-                        Some(subject) if subject.feed.is_none() => (render_removed(subject)),
+                        Some(subject) if subject.feed.is_none() => (render_removed_notice(subject)),
                         _ => (self.render_form()),
                     }
                     @if let Some(subject) = self.subject {
                         (self.render_override(subject))
                         (self.render_history(subject))
                         @if subject.feed.is_some() {
-                            p { a.button.plain href=(format!("{}/remove", form_address(&subject.id))) { "Remove this feed …" } }
+                            p { a.button.plain href=(format!("{}/remove", feed_settings_url(&subject.id))) { "Remove this feed …" } }
                         }
                     }
                 }
@@ -61,7 +61,7 @@ impl SettingsSheet<'_> {
 
     fn render_form(&self) -> Markup {
         let draft = self.form.draft_secrets();
-        let draft = (!draft.is_empty()).then(|| self.app.admin().store_draft(draft));
+        let draft = (!draft.is_empty()).then(|| self.app.admin_auth().store_form_secrets(draft));
         let feed = self.subject.and_then(|subject| subject.feed.as_ref());
         let shown = SettingsView {
             form: self.form,
@@ -81,13 +81,13 @@ impl SettingsSheet<'_> {
             }),
         };
         let action =
-            self.subject.map_or_else(|| ADD.to_owned(), |subject| form_address(&subject.id));
+            self.subject.map_or_else(|| ADD.to_owned(), |subject| feed_settings_url(&subject.id));
         let verb = if self.subject.is_some() { "Apply" } else { "Add" };
         html! {
             // For Enter in a field, a browser presses the form's first button: it must be the preview, also if the
             // previous preview has another one.
             button.visually-hidden type="submit" form="settings" name="do" value="test" tabindex="-1" aria-hidden="true" {}
-            (shown.render_summary())
+            (shown.render_error_summary())
             @match self.outcome {
                 Some(PreviewOutcome::Tried(tried)) => (render_preview(tried, true, verb, false)),
                 Some(PreviewOutcome::Tested(tried, result)) => {
@@ -113,7 +113,7 @@ impl SettingsSheet<'_> {
         }
     }
 
-    fn render_override(&self, subject: &SettingsSubject) -> Markup {
+    fn render_override(&self, subject: &EditedFeed) -> Markup {
         let feed_override = subject.current_override.as_ref();
         let keys = feed_override
             .map(|feed_override| redact_secrets(&feed_override.keys))
@@ -125,7 +125,7 @@ impl SettingsSheet<'_> {
                 div.card-body.stack {
                     p {
                         "Values set here override the configuration file until you reset them. The file is never written. "
-                        @if self.app.settings().persists_edits() {
+                        @if self.app.live_settings().persists_edits() {
                             "They survive restarts."
                         } @else {
                             "This server has no data_dir, so they are lost when it stops."
@@ -141,7 +141,7 @@ impl SettingsSheet<'_> {
                         None => p.soft { "No overrides." },
                     }
                     @if subject.is_in_file && feed_override.is_some() {
-                        form method="post" action=(format!("{}/revert", form_address(&subject.id))) {
+                        form method="post" action=(format!("{}/revert", feed_settings_url(&subject.id))) {
                             button.button.plain type="submit" { "Reset all to the file" }
                         }
                     }
@@ -150,7 +150,7 @@ impl SettingsSheet<'_> {
         }
     }
 
-    fn render_history(&self, subject: &SettingsSubject) -> Markup {
+    fn render_history(&self, subject: &EditedFeed) -> Markup {
         html! {
             section.card #history aria-labelledby="history-title" {
                 div.card-head {
@@ -158,7 +158,7 @@ impl SettingsSheet<'_> {
                     span.small { a href=(history::ADDRESS) { "All feeds" } }
                 }
                 @match &subject.edits {
-                    Some(edits) => (history::render_list(self.app, edits, false, &form_address(&subject.id))),
+                    Some(edits) => (history::render_list(self.app, edits, false, &feed_settings_url(&subject.id))),
                     None => p.card-body.soft { "The history cannot be read right now." },
                 }
             }
@@ -166,9 +166,9 @@ impl SettingsSheet<'_> {
     }
 }
 
-fn render_head(subject: &SettingsSubject) -> Markup {
+fn render_feed_heading(subject: &EditedFeed) -> Markup {
     let id = subject.id.as_str();
-    let own = form_address(&subject.id);
+    let own = feed_settings_url(&subject.id);
     html! {
         div.page-head {
             p.crumbs { a href=(OPS) { "Operations" } " / " (id) }
@@ -176,7 +176,7 @@ fn render_head(subject: &SettingsSubject) -> Markup {
             @if let Some(feed) = &subject.feed {
                 @let status = feed.status();
                 div.feed-state {
-                    (states::render_label(id, status.state))
+                    (states::render_live_state_label(id, status.state))
                     span { (status.reason) }
                 }
                 div.act-line {
@@ -190,7 +190,7 @@ fn render_head(subject: &SettingsSubject) -> Markup {
     }
 }
 
-fn render_new_head() -> Markup {
+fn render_new_feed_heading() -> Markup {
     html! {
         div.page-head {
             p.crumbs { a href=(OPS) { "Operations" } " / " "Add" }
@@ -201,7 +201,7 @@ fn render_new_head() -> Markup {
 }
 
 /// Renders a notice in place of the form of a removed feed.
-fn render_removed(subject: &SettingsSubject) -> Markup {
+fn render_removed_notice(subject: &EditedFeed) -> Markup {
     let is_removed =
         subject.current_override.as_ref().is_some_and(|feed_override| feed_override.removed);
     html! {

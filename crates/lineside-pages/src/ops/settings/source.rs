@@ -1,20 +1,20 @@
 //! The result of one request to a feed's source, shown before the feed is applied.
 
-use lineside_http::admin::{source_test_timed_out, test_source};
+use lineside_http::admin::{source_test_timeout_message, test_source_with_timeout};
 use lineside_http::app::App;
 use lineside_http::settings::EditOutcome;
-use lineside_ingest::{FeedConfig, SourceTest, SourceTestFailure};
+use lineside_ingest::{FeedConfig, SourceTestFailure, SourceTestResult};
 use maud::{Markup, html};
 
 use super::{PressedButton, PreviewOutcome};
 use crate::words;
 
 /// The result of a test; `None` on timeout.
-pub(super) type TestResult = Option<Result<SourceTest, SourceTestFailure>>;
+pub(super) type SourceTestOutcome = Option<Result<SourceTestResult, SourceTestFailure>>;
 
 /// Requests the source of a feed once.
-pub(super) async fn run_source_test(app: &App, config: FeedConfig) -> TestResult {
-    test_source(app, config).await
+pub(super) async fn run_source_test(app: &App, config: FeedConfig) -> SourceTestOutcome {
+    test_source_with_timeout(app, config).await
 }
 
 /// Returns the outcome of a valid form that is not applied yet. A preview also tests the source if the feed would
@@ -33,7 +33,7 @@ pub(super) async fn preview_or_test(
 }
 
 /// Renders the result of a test.
-pub(super) fn render_result(result: &TestResult) -> Markup {
+pub(super) fn render_result(result: &SourceTestOutcome) -> Markup {
     html! {
         section.card.preview #source-test aria-labelledby="source-test-title" {
             h2 #source-test-title tabindex="-1" autofocus {
@@ -48,19 +48,19 @@ pub(super) fn render_result(result: &TestResult) -> Markup {
                     Some(Ok(test)) => dl.facts { (render_test_facts(test)) },
                     Some(Err(SourceTestFailure::Failed(failure))) => dl.facts {
                         dt { "Failure" } dd { (failure.detail) " (" code { (failure.code) } ")" }
-                        @if let Some(phase) = failure.phase { dt { "While" } dd { (words::describe_phase(phase)) } }
+                        @if let Some(phase) = failure.phase { dt { "While" } dd { (words::describe_fetch_phase(phase)) } }
                         @if let Some(status) = failure.status { dt { "Status" } dd { (status) } }
                         @if failure.bytes > 0 { dt { "Size" } dd { (words::format_bytes(failure.bytes)) } }
                     },
                     Some(Err(why)) => p { (why) },
-                    None => p { (source_test_timed_out()) },
+                    None => p { (source_test_timeout_message()) },
                 }
             }
         }
     }
 }
 
-fn render_test_facts(test: &SourceTest) -> Markup {
+fn render_test_facts(test: &SourceTestResult) -> Markup {
     let contents: Vec<String> = test
         .contents
         .iter()
@@ -78,7 +78,7 @@ fn render_test_facts(test: &SourceTest) -> Markup {
                 }
             }
         }
-        dt { "Size" } dd { (words::format_bytes(test.bytes)) " in " (words::format_duration(test.took.as_secs_f64())) }
+        dt { "Size" } dd { (words::format_bytes(test.bytes)) " in " (words::format_short_duration(test.took.as_secs_f64())) }
         @if !test.contents.is_empty() {
             dt { "Contents" } dd { @if contents.is_empty() { "nothing" } @else { (contents.join(", ")) } }
         }

@@ -15,7 +15,7 @@ use super::GbfsSystem;
 use crate::convert::{ConversionError, ConversionOutput};
 
 /// Writes a feature collection, feature by feature.
-pub(super) fn write_geojson(
+pub(super) fn write_gbfs_geojson(
     system: GbfsSystem,
     out: &File,
 ) -> Result<ConversionOutput, ConversionError> {
@@ -27,7 +27,8 @@ pub(super) fn write_geojson(
         }
         _ => HashMap::new(),
     };
-    let mut map = FeatureWriter::start_collection(BufWriter::new(out)).map_err(write_failed)?;
+    let mut map =
+        GeoJsonPointWriter::start_collection(BufWriter::new(out)).map_err(output_write_error)?;
     let mut counts = [("stations", 0), ("vehicles", 0)];
     if let Some(FileContent::StationInformation(stations)) = content(FileKind::StationInformation) {
         for station in stations {
@@ -42,7 +43,7 @@ pub(super) fn write_geojson(
             };
             let now = now.map(encode_station_status);
             let parts = [encode_station_information(station), now.unwrap_or_default()];
-            map.write_point(lat, lon, &parts).map_err(write_failed)?;
+            map.write_point_feature(lat, lon, &parts).map_err(output_write_error)?;
             counts[0].1 += 1;
         }
     }
@@ -65,14 +66,15 @@ pub(super) fn write_geojson(
                 );
                 continue;
             };
-            map.write_point(lat, lon, &[encode_vehicle(vehicle)]).map_err(write_failed)?;
+            map.write_point_feature(lat, lon, &[encode_vehicle(vehicle)])
+                .map_err(output_write_error)?;
             counts[1].1 += 1;
         }
     }
-    map.finish_collection().map_err(write_failed)?;
+    map.finish_collection().map_err(output_write_error)?;
     for (kind, file) in &files {
         if !MAP_FILES.contains(kind) {
-            report_unshown(*kind, &file.content, &mut conversion_report);
+            report_dropped_gbfs_file(*kind, &file.content, &mut conversion_report);
         }
     }
     Ok(ConversionOutput {
@@ -91,30 +93,30 @@ const NO_POSITION: &str = "it has no position";
 const MAP_FILES: [FileKind; 3] =
     [FileKind::StationInformation, FileKind::StationStatus, FileKind::VehicleStatus];
 
-fn report_unshown(kind: FileKind, content: &FileContent, losses: &mut ConversionReport) {
+fn report_dropped_gbfs_file(kind: FileKind, content: &FileContent, losses: &mut ConversionReport) {
     let name = kind.file_name(3).or(kind.file_name(2)).unwrap_or("file");
     let why = "GeoJSON only has stations and vehicles";
     losses.record_dropped_objects(name, why, content.record_count() as u64);
 }
 
-fn write_failed(error: io::Error) -> ConversionError {
-    crate::convert::write_failed(&error)
+fn output_write_error(error: io::Error) -> ConversionError {
+    crate::convert::output_write_error(&error)
 }
 
 /// Writes a feature collection.
-struct FeatureWriter<W> {
+struct GeoJsonPointWriter<W> {
     out: W,
     is_first: bool,
 }
 
-impl<W: Write> FeatureWriter<W> {
-    fn start_collection(mut out: W) -> io::Result<FeatureWriter<W>> {
+impl<W: Write> GeoJsonPointWriter<W> {
+    fn start_collection(mut out: W) -> io::Result<GeoJsonPointWriter<W>> {
         out.write_all(br#"{"type":"FeatureCollection","features":["#)?;
-        Ok(FeatureWriter { out, is_first: true })
+        Ok(GeoJsonPointWriter { out, is_first: true })
     }
 
     /// Writes a point whose properties are the fields of the objects.
-    fn write_point(&mut self, lat: f64, lon: f64, objects: &[Vec<u8>]) -> io::Result<()> {
+    fn write_point_feature(&mut self, lat: f64, lon: f64, objects: &[Vec<u8>]) -> io::Result<()> {
         if !std::mem::take(&mut self.is_first) {
             self.out.write_all(b",")?;
         }

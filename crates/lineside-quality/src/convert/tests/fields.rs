@@ -261,10 +261,10 @@ fn changed() -> Vec<(String, FeedMessage)> {
 
 #[test]
 fn every_added_field_changes_the_siri_or_the_losses() {
-    let (xml, before) = one(bytes(&message()), ConversionTarget::SiriXml);
+    let (xml, before) = one(bytes(&message()), ConversionTargetFormat::SiriXml);
     let mut silent = Vec::new();
     for (name, message) in changed() {
-        let (changed, converted) = one(bytes(&message), ConversionTarget::SiriXml);
+        let (changed, converted) = one(bytes(&message), ConversionTargetFormat::SiriXml);
         if changed == xml && converted.conversion_report == before.conversion_report {
             silent.push(name);
         }
@@ -277,7 +277,7 @@ fn every_added_alert_selector_changes_the_siri_or_the_losses() {
     let with = |selector: EntitySelector| {
         let mut message = message();
         message.entity[2].alert.get_or_insert_default().informed_entity = vec![selector];
-        let (xml, converted) = one(bytes(&message), ConversionTarget::SiriXml);
+        let (xml, converted) = one(bytes(&message), ConversionTargetFormat::SiriXml);
         (xml, converted.conversion_report)
     };
     for (_, set) in &SELECTOR_CHANGES {
@@ -298,7 +298,7 @@ fn every_added_alert_selector_changes_the_siri_or_the_losses() {
 #[test]
 fn all_siri_that_is_read_is_written() {
     let sample = siri::sample_delivery_xml();
-    let (xml, converted) = one(body(&sample), ConversionTarget::SiriXml);
+    let (xml, converted) = one(body(&sample), ConversionTargetFormat::SiriXml);
     assert_eq!(
         converted.conversion_report.dropped_object_count(),
         0,
@@ -317,7 +317,11 @@ fn unread_siri_elements_are_counted_by_name() {
     let with =
         ET.replace("</EstimatedVehicleJourney>", &format!("{more}</EstimatedVehicleJourney>"));
     let with = with.replace("<LineRef>L</LineRef>", "<LineRef>K</LineRef><LineRef>L</LineRef>");
-    for to in [ConversionTarget::SiriXml, ConversionTarget::GtfsRt, ConversionTarget::Geojson] {
+    for to in [
+        ConversionTargetFormat::SiriXml,
+        ConversionTargetFormat::GtfsRt,
+        ConversionTargetFormat::Geojson,
+    ] {
         let (_, converted) = one(body(&with), to);
         let lost =
             |kind| converted.conversion_report.iter().find(|it| it.kind == kind).map(|it| it.count);

@@ -36,7 +36,7 @@ fn rows(zip: &[u8], table: &str) -> Vec<String> {
 
 #[test]
 fn the_european_netex_profile_is_converted_to_gtfs() {
-    let (zip, converted) = one(body(EPIP), ConversionTarget::Gtfs);
+    let (zip, converted) = one(body(EPIP), ConversionTargetFormat::Gtfs);
     assert_eq!(
         (converted.conversion_report.dropped_object_count(), converted.problems.total_count()),
         (0, 0)
@@ -45,7 +45,7 @@ fn the_european_netex_profile_is_converted_to_gtfs() {
     let times = rows(&zip, "stop_times.txt");
     assert!(times[0].contains("23:50:00") && times[1].contains("24:10:00"), "{times:?}");
     assert!(rows(&zip, "agency.txt")[0].contains("Europe/Rome"));
-    let (map, _) = one(body(EPIP), ConversionTarget::Geojson);
+    let (map, _) = one(body(EPIP), ConversionTargetFormat::Geojson);
     let map: Value = serde_json::from_slice(&map).unwrap();
     let features = map["features"].as_array().unwrap();
     let points = features.iter().filter(|it| it["geometry"]["type"] == "Point");
@@ -56,7 +56,7 @@ fn the_european_netex_profile_is_converted_to_gtfs() {
 fn the_french_netex_profile_is_converted_to_gtfs() {
     let given = zip_files(FRANCE);
     let (zip, converted) =
-        one(ConversionInput::from_file(file(&given)).unwrap(), ConversionTarget::Gtfs);
+        one(ConversionInput::open_file_input(file(&given)).unwrap(), ConversionTargetFormat::Gtfs);
     assert_eq!(
         (converted.from, converted.conversion_report.dropped_object_count()),
         (Format::Netex, 0)
@@ -73,7 +73,11 @@ fn the_french_netex_profile_is_converted_to_gtfs() {
 }
 
 /// Returns the reason why a conversion is refused.
-fn no_way(given: ConversionInput, to: ConversionTarget, context: ConversionContext) -> String {
+fn no_way(
+    given: ConversionInput,
+    to: ConversionTargetFormat,
+    context: ConversionOptions,
+) -> String {
     let out = tempfile::tempfile().unwrap();
     match convert_input(given, to, context, &out) {
         Err(ConversionError::Unsupported(reason)) => reason,
@@ -83,15 +87,19 @@ fn no_way(given: ConversionInput, to: ConversionTarget, context: ConversionConte
 
 #[test]
 fn a_schedule_or_id_mapping_without_effect_is_refused() {
-    let schedule = || ConversionContext { schedule: Some(file(b"PK")), ids: None };
-    let reason = no_way(body(EPIP), ConversionTarget::Gtfs, schedule());
+    let schedule = || ConversionOptions { schedule: Some(file(b"PK")), ids: None };
+    let reason = no_way(body(EPIP), ConversionTargetFormat::Gtfs, schedule());
     assert_eq!(reason, "a schedule is only for real-time input, but the input is netex");
     let bikes = system_input(vec![("gbfs".to_owned(), Bytes::from_static(b"{}"))]);
-    assert!(no_way(bikes, ConversionTarget::Gbfs3, schedule()).ends_with("the input is gbfs"));
-    let ids = || ConversionContext { schedule: None, ids: Some(SiriIds::Netex) };
-    assert!(no_way(body(EPIP), ConversionTarget::Gtfs, ids()).ends_with("the input is netex"));
+    assert!(
+        no_way(bikes, ConversionTargetFormat::Gbfs3, schedule()).ends_with("the input is gbfs")
+    );
+    let ids = || ConversionOptions { schedule: None, ids: Some(SiriIdMapping::Netex) };
+    assert!(
+        no_way(body(EPIP), ConversionTargetFormat::Gtfs, ids()).ends_with("the input is netex")
+    );
     assert_eq!(
-        no_way(body(ET), ConversionTarget::SiriJson, ids()),
+        no_way(body(ET), ConversionTargetFormat::SiriJson, ids()),
         "SIRI output keeps the ids of SIRI input"
     );
 }
@@ -104,7 +112,7 @@ fn an_invalid_schedule_is_reported_as_the_schedule_not_the_input() {
         (&cut, "routes.txt: is missing"),
         (&b"<PublicationDelivery>"[..], "publication.xml"),
     ] {
-        match converted(body(ET), ConversionTarget::GtfsRt, Some(file(schedule))) {
+        match converted(body(ET), ConversionTargetFormat::GtfsRt, Some(file(schedule))) {
             Err(ConversionError::Schedule(reason)) => {
                 assert!(reason.contains(expected), "{reason}")
             }
@@ -118,20 +126,20 @@ fn losses_in_geojson_are_named_in_the_terms_of_the_input_format() {
     let list_dropped = |converted: &ConversionOutput| -> Vec<_> {
         converted.conversion_report.iter().map(|it| (it.kind.to_owned(), it.count)).collect()
     };
-    let (zip, _) = one(body(EPIP), ConversionTarget::Gtfs);
+    let (zip, _) = one(body(EPIP), ConversionTargetFormat::Gtfs);
     let (_, gtfs_output) =
-        one(ConversionInput::from_file(file(&zip)).unwrap(), ConversionTarget::Geojson);
+        one(ConversionInput::open_file_input(file(&zip)).unwrap(), ConversionTargetFormat::Geojson);
     let rows = |table: &str| rows(&zip, table).len() as u64;
     let lost = list_dropped(&gtfs_output);
     for table in ["agency.txt", "trips.txt", "stop_times.txt"] {
         assert!(lost.contains(&(format!("{table} row"), rows(table))), "{lost:?}");
     }
-    let (_, netex_output) = one(body(EPIP), ConversionTarget::Geojson);
+    let (_, netex_output) = one(body(EPIP), ConversionTargetFormat::Geojson);
     let lost = list_dropped(&netex_output);
     assert!(lost.contains(&("ServiceJourney".to_owned(), rows("trips.txt"))), "{lost:?}");
     assert!(lost.iter().all(|(kind, _)| !kind.contains(".txt")), "{lost:?}");
     let nowhere = EPIP.replace("<Longitude>", "<Nowhere>").replace("</Longitude>", "</Nowhere>");
-    let (_, unplaced) = one(body(&nowhere), ConversionTarget::Geojson);
+    let (_, unplaced) = one(body(&nowhere), ConversionTargetFormat::Geojson);
     assert!(list_dropped(&unplaced).contains(&("stop".to_owned(), rows("stops.txt"))));
     assert_eq!(unplaced.counts[0], ("stops", 0));
 }
@@ -139,15 +147,15 @@ fn losses_in_geojson_are_named_in_the_terms_of_the_input_format() {
 #[test]
 fn siri_ids_are_mapped_to_those_of_the_schedule() {
     let netex = ET.replace(">J<", ">X:ServiceJourney:J<").replace(">S<", ">X:Quay:S:LOC<");
-    let prefix = SiriIds::Prefix("no:".into());
+    let prefix = SiriIdMapping::Prefix("no:".into());
     for (text, ids, trip, stop) in [
-        (&netex, SiriIds::Netex, "J", "S"),
-        (&netex, SiriIds::Same, "X:ServiceJourney:J", "X:Quay:S:LOC"),
+        (&netex, SiriIdMapping::Netex, "J", "S"),
+        (&netex, SiriIdMapping::Same, "X:ServiceJourney:J", "X:Quay:S:LOC"),
         (&ET.to_owned(), prefix, "no:J", "no:S"),
     ] {
         let mut out = tempfile::tempfile().unwrap();
-        let context = ConversionContext { schedule: None, ids: Some(ids) };
-        convert_input(body(text), ConversionTarget::GtfsRt, context, &out)
+        let context = ConversionOptions { schedule: None, ids: Some(ids) };
+        convert_input(body(text), ConversionTargetFormat::GtfsRt, context, &out)
             .unwrap_or_else(|why| panic!("{why:?}"));
         let mut bytes = Vec::new();
         out.rewind().unwrap();
@@ -189,13 +197,13 @@ fn the_json_of_a_journey_after_midnight_has_no_private_field() {
         converted(body(&night), target, Some(file(&zip))).unwrap_or_else(|why| panic!("{why:?}"))
     };
     let (message, _) = gtfs_rt::decode_feed_message(
-        convert(ConversionTarget::GtfsRt).0,
+        convert(ConversionTargetFormat::GtfsRt).0,
         &gtfs_rt::FeedMessageLimits::default(),
     )
     .unwrap();
     let trip = &message.entity[0].trip_update.as_ref().unwrap().trip;
     assert_eq!(trip.named_start_date.as_deref(), Some("20261122"), "protobuf output has it");
-    let (text, converted) = convert(ConversionTarget::GtfsRtJson);
+    let (text, converted) = convert(ConversionTargetFormat::GtfsRtJson);
     assert!(converted.conversion_report.iter().any(|loss| loss.kind == "named_start_date"));
     let json: Value = serde_json::from_slice(&text).unwrap();
     let trip = &json["entity"][0]["trip_update"]["trip"];
@@ -208,7 +216,7 @@ fn a_journey_with_an_extra_call_keeps_its_other_planned_calls() {
         "<EstimatedCall><StopPointRef>T</StopPointRef>",
         "<EstimatedCall><StopPointRef>X</StopPointRef><ExtraCall>true</ExtraCall>",
     );
-    let (_, alone) = one(body(&extra), ConversionTarget::GtfsRt);
+    let (_, alone) = one(body(&extra), ConversionTargetFormat::GtfsRt);
     let lost: Vec<_> = alone.conversion_report.iter().map(|loss| (loss.kind, loss.count)).collect();
     assert_eq!(lost, [("ExtraCall", 1), ("OperatorRef", 1)], "they need a schedule");
     let framed = extra.replace(
@@ -217,7 +225,7 @@ fn a_journey_with_an_extra_call_keeps_its_other_planned_calls() {
          <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>",
     );
     let zip = schedule("R 12:00, S 12:05, T 12:20");
-    let (pb, known) = converted(body(&framed), ConversionTarget::GtfsRt, Some(file(&zip)))
+    let (pb, known) = converted(body(&framed), ConversionTargetFormat::GtfsRt, Some(file(&zip)))
         .unwrap_or_else(|why| panic!("{why:?}"));
     let (message, _) =
         gtfs_rt::decode_feed_message(pb, &gtfs_rt::FeedMessageLimits::default()).unwrap();

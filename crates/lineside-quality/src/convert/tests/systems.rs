@@ -2,13 +2,13 @@
 
 use super::*;
 
-fn file(name: &str, version: &str, data: Value) -> NamedFile {
+fn file(name: &str, version: &str, data: Value) -> NamedFileBody {
     let text =
         json!({ "last_updated": 1_795_262_400, "ttl": 60, "version": version, "data": data });
     (name.to_owned(), Bytes::from(text.to_string()))
 }
 
-fn system(files: Vec<NamedFile>, others: Vec<(String, Vec<NamedFile>)>) -> ConversionInput {
+fn system(files: Vec<NamedFileBody>, others: Vec<(String, Vec<NamedFileBody>)>) -> ConversionInput {
     ConversionInput::System {
         files,
         language: Some("en".to_owned()),
@@ -22,7 +22,7 @@ fn lost(converted: &ConversionOutput) -> Vec<(&str, u64)> {
 }
 
 /// Returns the files of a system of version 2.1.
-fn files() -> Vec<NamedFile> {
+fn files() -> Vec<NamedFileBody> {
     vec![
         file("gbfs", "2.1", json!({ "en": { "feeds": [] } })),
         file(
@@ -59,7 +59,7 @@ fn files() -> Vec<NamedFile> {
 
 #[test]
 fn a_system_is_converted_to_geojson_points() {
-    let (map, converted) = one(system(files(), Vec::new()), ConversionTarget::Geojson);
+    let (map, converted) = one(system(files(), Vec::new()), ConversionTargetFormat::Geojson);
     let map: Value = serde_json::from_slice(&map).unwrap();
     let expected = json!({
         "type": "FeatureCollection",
@@ -89,7 +89,7 @@ fn a_system_is_converted_to_geojson_points() {
 #[test]
 fn a_system_without_stations_and_vehicles_gives_empty_geojson() {
     let files = files().into_iter().take(2).collect();
-    let (map, converted) = one(system(files, Vec::new()), ConversionTarget::Geojson);
+    let (map, converted) = one(system(files, Vec::new()), ConversionTargetFormat::Geojson);
     assert_eq!(&map[..], br#"{"type":"FeatureCollection","features":[]}"#);
     assert_eq!(lost(&converted), [("system_information", 1)]);
 }
@@ -102,7 +102,7 @@ fn names_in_two_languages_are_merged_where_gbfs_3_allows_it() {
         json!({ "stations": [{ "station_id": "1", "name": "Quai" }] }),
     )];
     let others = || vec![("fr".to_owned(), french.clone())];
-    let (_, converted) = one(system(files(), others()), ConversionTarget::Gbfs3);
+    let (_, converted) = one(system(files(), others()), ConversionTargetFormat::Gbfs3);
     let (name, body) = &converted.files[2];
     assert_eq!(name, "station_information.json");
     let body: Value = serde_json::from_slice(body).unwrap();
@@ -110,14 +110,14 @@ fn names_in_two_languages_are_merged_where_gbfs_3_allows_it() {
         body["data"]["stations"][0]["name"],
         json!([{ "text": "Quay", "language": "en" }, { "text": "Quai", "language": "fr" }])
     );
-    let (_, converted) = one(system(files(), others()), ConversionTarget::Gbfs2);
+    let (_, converted) = one(system(files(), others()), ConversionTargetFormat::Gbfs2);
     let loss = converted.conversion_report.iter().next().unwrap();
     assert_eq!((loss.kind, &*loss.examples[0]), ("file", "fr/station_information"));
 }
 
 #[test]
 fn a_gbfs_2_1_system_is_converted_to_2_3_and_3_0() {
-    let (_, two) = one(system(files(), Vec::new()), ConversionTarget::Gbfs2);
+    let (_, two) = one(system(files(), Vec::new()), ConversionTargetFormat::Gbfs2);
     let names: Vec<&str> = two.files.iter().map(|(name, _)| name.as_str()).collect();
     let expected = [
         "gbfs.json",
@@ -127,12 +127,13 @@ fn a_gbfs_2_1_system_is_converted_to_2_3_and_3_0() {
         "free_bike_status.json",
     ];
     assert_eq!(names, expected);
-    let read =
-        |files: &[NamedFile], at: usize| -> Value { serde_json::from_slice(&files[at].1).unwrap() };
+    let read = |files: &[NamedFileBody], at: usize| -> Value {
+        serde_json::from_slice(&files[at].1).unwrap()
+    };
     assert_eq!(read(&two.files, 4)["data"]["bikes"][0]["bike_id"], "b");
     assert_eq!(read(&two.files, 3)["version"], "2.3");
     assert!(two.conversion_report.is_empty(), "{:?}", two.conversion_report);
-    let (_, three) = one(system(files(), Vec::new()), ConversionTarget::Gbfs3);
+    let (_, three) = one(system(files(), Vec::new()), ConversionTargetFormat::Gbfs3);
     assert_eq!(three.files[4].0, "vehicle_status.json");
     assert_eq!(read(&three.files, 3)["data"]["stations"][0]["num_vehicles_available"], 3);
     assert_eq!(three.counts, two.counts);

@@ -20,7 +20,7 @@ const START_MESSAGES: u64 = 5;
 
 /// The history of codes in a feed's messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FindingLifecycle {
+pub struct FindingCodeHistory {
     /// Number of checked messages.
     pub messages: u64,
     /// Number of those whose check was cut short.
@@ -32,12 +32,12 @@ pub struct FindingLifecycle {
     #[serde(default)]
     by_others: u64,
     /// Each code that was ever found. There are at most as many as rules.
-    pub codes: BTreeMap<String, CodeLifecycle>,
+    pub codes: BTreeMap<String, CodeHistoryEntry>,
 }
 
 /// The history of a code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CodeLifecycle {
+pub struct CodeHistoryEntry {
     #[serde(with = "severity")]
     pub severity: Severity,
     /// Times of the first and the last finding, in milliseconds since 1970.
@@ -57,24 +57,29 @@ pub struct CodeLifecycle {
     misses: u32,
 }
 
-impl FindingLifecycle {
+impl FindingCodeHistory {
     /// Records the findings in a message. An incomplete check does not clear codes. Returns true if the active codes
     /// changed.
-    pub fn add_message(&mut self, notices: &Notices, at: i64, is_whole: bool) -> bool {
+    pub fn record_message_findings(&mut self, notices: &Notices, at: i64, is_whole: bool) -> bool {
         self.messages += 1;
         self.cut_short += u64::from(!is_whole);
         self.codes.values_mut().for_each(|seen| seen.is_in_last = false);
-        self.record_notices(notices, at, |_| is_whole)
+        self.record_findings(notices, at, |_| is_whole)
     }
 
     /// Records another check of the last message for these codes only. It counts like a message for debouncing.
-    pub fn add_recheck(&mut self, checked_codes: &[&str], notices: &Notices, at: i64) -> bool {
+    pub fn record_recheck_findings(
+        &mut self,
+        checked_codes: &[&str],
+        notices: &Notices,
+        at: i64,
+    ) -> bool {
         self.again += 1;
-        self.record_notices(notices, at, |code| checked_codes.contains(&code))
+        self.record_findings(notices, at, |code| checked_codes.contains(&code))
     }
 
     /// Records findings. `is_checked` returns true if the check would have found a code.
-    fn record_notices(
+    fn record_findings(
         &mut self,
         notices: &Notices,
         at: i64,
@@ -83,7 +88,7 @@ impl FindingLifecycle {
         let from_start = self.messages + self.again <= self.by_others + START_MESSAGES;
         let mut is_changed = false;
         for found in notices.iter() {
-            let new = || CodeLifecycle {
+            let new = || CodeHistoryEntry {
                 severity: found.kind.severity,
                 first: at,
                 last: at,
@@ -119,7 +124,7 @@ impl FindingLifecycle {
 
     /// Merges the history of an earlier process. If another validator version made it, codes of the next messages are
     /// not news, because the rules may differ.
-    pub fn resume_from(&mut self, earlier: FindingLifecycle, is_same_validator: bool) {
+    pub fn merge_earlier_history(&mut self, earlier: FindingCodeHistory, is_same_validator: bool) {
         let earlier_checks = earlier.messages + earlier.again;
         self.by_others = if is_same_validator { earlier.by_others } else { earlier_checks };
         self.messages += earlier.messages;
@@ -136,15 +141,15 @@ impl FindingLifecycle {
                 None => {
                     // The last message is one of this process, if it has checked any.
                     let is_in_last = before.is_in_last && self.messages == earlier.messages;
-                    self.codes.insert(code, CodeLifecycle { is_in_last, ..before });
+                    self.codes.insert(code, CodeHistoryEntry { is_in_last, ..before });
                 }
             }
         }
     }
 
     /// Returns the active error codes that the feed did not have from the start.
-    pub fn new_errors(&self) -> impl Iterator<Item = &str> {
-        let is_news = |seen: &CodeLifecycle| {
+    pub fn new_active_errors(&self) -> impl Iterator<Item = &str> {
+        let is_news = |seen: &CodeHistoryEntry| {
             seen.severity == Severity::Error && seen.standing.is_some() && !seen.from_start
         };
         self.codes.iter().filter(move |(_, seen)| is_news(seen)).map(|(code, _)| code.as_str())
@@ -166,15 +171,15 @@ mod tests {
         notices
     }
 
-    fn new_codes(presence: &FindingLifecycle) -> Vec<&str> {
-        presence.new_errors().collect()
+    fn new_codes(presence: &FindingCodeHistory) -> Vec<&str> {
+        presence.new_active_errors().collect()
     }
 
     /// Returns the history of a feed without findings.
-    fn well() -> FindingLifecycle {
-        let mut presence = FindingLifecycle::default();
+    fn well() -> FindingCodeHistory {
+        let mut presence = FindingCodeHistory::default();
         (0..20).for_each(|at| {
-            presence.add_message(&found(&[]), at, true);
+            presence.record_message_findings(&found(&[]), at, true);
         });
         presence
     }
@@ -182,10 +187,10 @@ mod tests {
     #[test]
     fn a_persistent_error_is_announced_and_a_warning_never() {
         let mut presence = well();
-        assert!(!presence.add_message(&found(&["E003", "W001"]), 100, true));
-        assert!(!presence.add_message(&found(&["E003", "W001"]), 101, true));
+        assert!(!presence.record_message_findings(&found(&["E003", "W001"]), 100, true));
+        assert!(!presence.record_message_findings(&found(&["E003", "W001"]), 101, true));
         assert!(new_codes(&presence).is_empty());
-        assert!(presence.add_message(&found(&["E003", "W001"]), 102, true));
+        assert!(presence.record_message_findings(&found(&["E003", "W001"]), 102, true));
         assert_eq!(new_codes(&presence), ["E003"]);
         let seen = &presence.codes["E003"];
         assert_eq!((seen.first, seen.last, seen.messages, seen.standing), (100, 102, 3, Some(102)));
@@ -196,17 +201,17 @@ mod tests {
         let mut presence = well();
         for at in 0..30 {
             let codes: &[&str] = if at % 3 == 0 { &[] } else { &["E003"] };
-            assert!(!presence.add_message(&found(codes), at, true));
+            assert!(!presence.record_message_findings(&found(codes), at, true));
         }
         assert!(new_codes(&presence).is_empty());
         (0..3).for_each(|at| {
-            presence.add_message(&found(&["E003"]), at, true);
+            presence.record_message_findings(&found(&["E003"]), at, true);
         });
         for at in 0..CLEAR_AFTER - 1 {
-            assert!(!presence.add_message(&found(&[]), i64::from(at), true));
+            assert!(!presence.record_message_findings(&found(&[]), i64::from(at), true));
         }
         assert_eq!(new_codes(&presence), ["E003"]);
-        assert!(presence.add_message(&found(&[]), 99, true));
+        assert!(presence.record_message_findings(&found(&[]), 99, true));
         assert!(new_codes(&presence).is_empty());
     }
 
@@ -214,27 +219,27 @@ mod tests {
     fn an_incomplete_check_does_not_end_a_finding() {
         let mut presence = well();
         (0..3).for_each(|at| {
-            presence.add_message(&found(&["E003"]), at, true);
+            presence.record_message_findings(&found(&["E003"]), at, true);
         });
         for at in 0..50 {
-            assert!(!presence.add_message(&found(&[]), at, false));
+            assert!(!presence.record_message_findings(&found(&[]), at, false));
         }
         assert_eq!((new_codes(&presence), presence.cut_short), (vec!["E003"], 50));
     }
 
     #[test]
     fn an_initial_error_is_announced_only_after_it_was_absent() {
-        let mut presence = FindingLifecycle::default();
+        let mut presence = FindingCodeHistory::default();
         (0..50).for_each(|at| {
-            presence.add_message(&found(&["E003"]), at, true);
+            presence.record_message_findings(&found(&["E003"]), at, true);
         });
         assert!(new_codes(&presence).is_empty());
         assert!(presence.codes["E003"].standing.is_some());
         (0..CLEAR_AFTER).for_each(|at| {
-            presence.add_message(&found(&[]), i64::from(at), true);
+            presence.record_message_findings(&found(&[]), i64::from(at), true);
         });
         (0..3).for_each(|at| {
-            presence.add_message(&found(&["E003"]), at, true);
+            presence.record_message_findings(&found(&["E003"]), at, true);
         });
         assert_eq!(new_codes(&presence), ["E003"]);
     }
@@ -243,19 +248,20 @@ mod tests {
     fn findings_continue_after_a_restart() {
         let mut earlier = well();
         (100..103).for_each(|at| {
-            earlier.add_message(&found(&["E003"]), at, true);
+            earlier.record_message_findings(&found(&["E003"]), at, true);
         });
         let text = serde_json::to_string(&earlier).unwrap();
-        let mut presence = FindingLifecycle::default();
-        presence.add_message(&found(&["E003"]), 200, true);
-        presence.resume_from(serde_json::from_str(&text).unwrap(), true);
+        let mut presence = FindingCodeHistory::default();
+        presence.record_message_findings(&found(&["E003"]), 200, true);
+        presence.merge_earlier_history(serde_json::from_str(&text).unwrap(), true);
         let seen = &presence.codes["E003"];
         assert_eq!((presence.messages, seen.first, seen.last, seen.messages), (24, 100, 200, 4));
         // The last message of this process need not have the codes of the earlier process's last one.
         for messages in 0..2 {
-            let mut presence = FindingLifecycle::default();
-            (0..messages).for_each(|at| _ = presence.add_message(&found(&[]), at, true));
-            presence.resume_from(serde_json::from_str(&text).unwrap(), true);
+            let mut presence = FindingCodeHistory::default();
+            (0..messages)
+                .for_each(|at| _ = presence.record_message_findings(&found(&[]), at, true));
+            presence.merge_earlier_history(serde_json::from_str(&text).unwrap(), true);
             assert_eq!(presence.codes["E003"].is_in_last, messages == 0);
         }
         assert_eq!(new_codes(&presence), ["E003"]);
@@ -264,15 +270,15 @@ mod tests {
     #[test]
     fn initial_errors_of_a_new_validator_version_are_not_announced() {
         for is_same in [true, false] {
-            let mut presence = FindingLifecycle::default();
-            presence.resume_from(well(), is_same);
+            let mut presence = FindingCodeHistory::default();
+            presence.merge_earlier_history(well(), is_same);
             (0..3).for_each(|at| {
-                presence.add_message(&found(&["E003"]), at, true);
+                presence.record_message_findings(&found(&["E003"]), at, true);
             });
             assert_eq!(new_codes(&presence).is_empty(), !is_same);
             (3..9).for_each(|at| {
                 let codes: &[&str] = if at < 6 { &["E003"] } else { &["E003", "E004"] };
-                presence.add_message(&found(codes), at, true);
+                presence.record_message_findings(&found(codes), at, true);
             });
             let expected: &[&str] = if is_same { &["E003", "E004"] } else { &["E004"] };
             assert_eq!(new_codes(&presence), expected, "the data have changed since");

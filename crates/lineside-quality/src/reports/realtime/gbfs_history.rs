@@ -16,26 +16,26 @@ const STATE_INTERVAL: Duration = Duration::from_secs(30 * 60);
 
 /// The held states of a system: at most two.
 #[derive(Debug, Default)]
-pub(crate) struct GbfsHistory {
-    earlier: Option<GbfsState>,
-    later: Option<GbfsState>,
+pub(crate) struct GbfsComparisonHistory {
+    earlier: Option<RecordedGbfsFiles>,
+    later: Option<RecordedGbfsFiles>,
 }
 
 /// The compared files of a system at one time.
 #[derive(Debug)]
-struct GbfsState {
+struct RecordedGbfsFiles {
     at: UnixMillis,
     files: Vec<(String, Bytes)>,
 }
 
-impl GbfsHistory {
+impl GbfsComparisonHistory {
     /// Returns the files to compare with; none before the first check has ended.
     pub(crate) fn previous_files(&self) -> &[(String, Bytes)] {
         self.earlier.as_ref().map_or(&[], |state| &state.files)
     }
 
     /// Records the files of a check, if the last state is old enough.
-    pub(crate) fn record_files(&mut self, files: &[(String, Bytes)], at: UnixMillis) {
+    pub(crate) fn record_files_if_due(&mut self, files: &[(String, Bytes)], at: UnixMillis) {
         let latest = self.later.as_ref().or(self.earlier.as_ref());
         if latest.is_some_and(|state| state.at > at - STATE_INTERVAL) {
             return;
@@ -46,7 +46,7 @@ impl GbfsHistory {
         if files.is_empty() || size > STATE_BYTES_MAX {
             return;
         }
-        let state = GbfsState { at, files };
+        let state = RecordedGbfsFiles { at, files };
         if self.earlier.is_none() {
             self.earlier = Some(state);
         } else if let Some(later) = self.later.replace(state) {
@@ -66,10 +66,10 @@ mod tests {
 
     /// Returns the compared state after a check in each of these minutes, each with the vehicle of its minute.
     fn compared(minutes: &[i64]) -> String {
-        let mut before = GbfsHistory::default();
+        let mut before = GbfsComparisonHistory::default();
         assert!(before.previous_files().is_empty());
         for at in minutes {
-            before.record_files(&files(&at.to_string()), UnixMillis(at * 60_000));
+            before.record_files_if_due(&files(&at.to_string()), UnixMillis(at * 60_000));
         }
         let [(name, body)] = before.previous_files() else { return String::new() };
         assert_eq!(name, "vehicle_status");
@@ -89,15 +89,15 @@ mod tests {
 
     #[test]
     fn large_files_and_files_without_vehicles_are_not_retained() {
-        let mut before = GbfsHistory::default();
-        before.record_files(&files(&" ".repeat(STATE_BYTES_MAX + 1)), UnixMillis(0));
+        let mut before = GbfsComparisonHistory::default();
+        before.record_files_if_due(&files(&" ".repeat(STATE_BYTES_MAX + 1)), UnixMillis(0));
         assert!(before.previous_files().is_empty());
-        before.record_files(
+        before.record_files_if_due(
             &[("station_status".to_owned(), Bytes::from_static(b"{}"))],
             UnixMillis(1),
         );
         assert!(before.previous_files().is_empty());
-        before.record_files(&files("{}"), UnixMillis(2));
+        before.record_files_if_due(&files("{}"), UnixMillis(2));
         assert_eq!(before.previous_files().len(), 1);
     }
 }

@@ -9,14 +9,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_ingest::{Feed, GbfsFeedFile};
 use lineside_sync::UnixMillis;
-use lineside_sync::real_time::Stopwatch;
+use lineside_sync::real_time::RealTimeStopwatch;
 use lineside_validate::rules::gbfs::{GbfsSystemFiles, LANGUAGES_MAX, validate_gbfs_while};
 use lineside_validate::rules::gtfs_rt::ScheduleMatchRate;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::gbfs_history::GbfsHistory;
-use super::{FoundNotices, LatestCheck, MessageChecker};
-use crate::check::{estimate_json_memory, gbfs_rows};
+use super::gbfs_history::GbfsComparisonHistory;
+use super::{LatestCheck, MessageChecker, MessageNoticesSoFar};
+use crate::check::{estimate_json_memory, gbfs_rows_of_findings};
 
 /// Minimum pause between two checks of a system.
 const PAUSE_MIN: Duration = Duration::from_secs(10);
@@ -32,14 +32,14 @@ const DISCOVERY: &str = "gbfs";
 pub struct SystemCheckState {
     /// The last check; `None` before the first.
     last: Option<LastSystemCheck>,
-    history: GbfsHistory,
+    history: GbfsComparisonHistory,
 }
 
 #[derive(Debug)]
 struct LastSystemCheck {
     /// The hash of the checked files.
     files: u64,
-    ended: Stopwatch,
+    ended: RealTimeStopwatch,
     took: Duration,
 }
 
@@ -67,7 +67,7 @@ struct LanguageSnapshot {
 
 impl SystemSnapshot {
     /// Returns `None` until each file was polled.
-    fn from_feed(feed: &Feed) -> Option<SystemSnapshot> {
+    fn from_polled_files(feed: &Feed) -> Option<SystemSnapshot> {
         let parts = feed.gbfs_files();
         let discovery = feed.snapshot()?;
         let mut hashes = discovery.hash.to_le_bytes().to_vec();
@@ -76,7 +76,7 @@ impl SystemSnapshot {
             hashes.extend_from_slice(name.as_bytes());
             match feed.snapshot() {
                 Some(snapshot) => hashes.extend_from_slice(&snapshot.hash.to_le_bytes()),
-                None if feed.was_polled() => {}
+                None if feed.has_been_polled() => {}
                 None => return None,
             }
         }
@@ -91,8 +91,10 @@ impl SystemSnapshot {
             parts.iter().filter(|part| part.language.as_deref() == first).collect();
         let language = |name: &Option<&str>| {
             let own = parts.iter().filter(|part| part.language.as_deref() == *name);
-            let mut language =
-                LanguageSnapshot::from_parts(own, if *name == first { &[] } else { &first_files });
+            let mut language = LanguageSnapshot::from_language_files(
+                own,
+                if *name == first { &[] } else { &first_files },
+            );
             language.read.push((DISCOVERY.to_owned(), discovery.bytes.clone()));
             if *name != first {
                 language.name = name.unwrap_or_default().to_owned();
@@ -108,14 +110,14 @@ impl SystemSnapshot {
 }
 
 impl LanguageSnapshot {
-    fn from_parts<'a>(
+    fn from_language_files<'a>(
         parts: impl Iterator<Item = &'a GbfsFeedFile>,
         first: &[&GbfsFeedFile],
     ) -> LanguageSnapshot {
         let mut language = LanguageSnapshot::default();
         for part in parts {
             let name = part.name.to_string();
-            if first.iter().any(|other| is_same_file(part, other)) {
+            if first.iter().any(|other| has_same_name_and_url(part, other)) {
                 language.shared.push(name.clone());
             }
             let given = part.feed.status().last_success;
@@ -128,7 +130,7 @@ impl LanguageSnapshot {
         language
     }
 
-    fn to_system<'a>(
+    fn to_system_files<'a>(
         &'a self,
         before: &'a [(String, Bytes)],
         now: UnixMillis,
@@ -156,7 +158,7 @@ impl LanguageSnapshot {
 
 /// Returns true if two languages list the same file, by its address. Equal content does not suffice: files that differ
 /// only in their timestamps are sometimes equal, so counts would vary.
-fn is_same_file(part: &GbfsFeedFile, other: &GbfsFeedFile) -> bool {
+fn has_same_name_and_url(part: &GbfsFeedFile, other: &GbfsFeedFile) -> bool {
     part.name == other.name && part.feed.config().url == other.feed.config().url
 }
 
@@ -167,7 +169,7 @@ fn estimate_memory(files: &[(String, Bytes)]) -> u64 {
 
 /// Returns the earlier files if both fit into `memory` bytes, else none: a check without them still finds more than no
 /// check.
-fn comparable_files<'a>(
+fn earlier_files_if_memory_allows<'a>(
     files: &[(String, Bytes)],
     before: &'a [(String, Bytes)],
     memory: u64,
@@ -179,11 +181,16 @@ fn comparable_files<'a>(
 impl MessageChecker {
     /// Checks a system if it has changed and its pause is over. The check is cut short after the time limit of a
     /// schedule's validation. If `is_ending` interrupts it, it reports nothing.
-    pub fn check_system(&self, feed: &Feed, now: UnixMillis, is_ending: &dyn Fn() -> bool) {
+    pub fn check_gbfs_system_if_due(
+        &self,
+        feed: &Feed,
+        now: UnixMillis,
+        is_ending: &dyn Fn() -> bool,
+    ) {
         if self.limits.message_time.is_zero() {
             return;
         }
-        let feed_messages = self.feed_messages(feed.id());
+        let feed_messages = self.get_or_create_feed_checks(feed.id());
         let mut system_state = feed_messages.system.lock();
         let SystemCheckState { last, history } = &mut *system_state;
         let is_resting = |last: &LastSystemCheck| {
@@ -192,18 +199,18 @@ impl MessageChecker {
         if last.as_ref().is_some_and(is_resting) {
             return;
         }
-        let Some(files) = SystemSnapshot::from_feed(feed) else { return };
+        let Some(files) = SystemSnapshot::from_polled_files(feed) else { return };
         let is_known =
             |last: &LastSystemCheck| last.files == files.hash && last.ended.elapsed() < PAUSE_MAX;
         if last.as_ref().is_some_and(is_known) {
             return;
         }
-        let watch = Stopwatch::start();
+        let watch = RealTimeStopwatch::start_stopwatch();
         // Recorded first, so that a system whose check panics is paused too.
         let current_check =
             LastSystemCheck { files: files.hash, ended: watch, took: Duration::ZERO };
         *last = Some(current_check);
-        let mut found = FoundNotices::new();
+        let mut found = MessageNoticesSoFar::new();
         let may_continue = || watch.elapsed() < self.limits.timeout && !is_ending();
         for (n, language) in files.languages.iter().enumerate() {
             if estimate_memory(&language.read) > self.limits.memory {
@@ -212,8 +219,8 @@ impl MessageChecker {
             }
             // Rules on changes over time run once, for the first language.
             let before = if n == 0 { history.previous_files() } else { &[] };
-            let before = comparable_files(&language.read, before, self.limits.memory);
-            let system = language.to_system(before, now);
+            let before = earlier_files_if_memory_allows(&language.read, before, self.limits.memory);
+            let system = language.to_system_files(before, now);
             let verdict = validate_gbfs_while(&system, &mut found.notices, &may_continue);
             if verdict.is_cut_short && is_ending() {
                 return;
@@ -222,17 +229,21 @@ impl MessageChecker {
             found.is_cut_short |= verdict.is_cut_short;
         }
         let took = watch.elapsed();
-        *last = Some(LastSystemCheck { files: files.hash, ended: Stopwatch::start(), took });
+        *last = Some(LastSystemCheck {
+            files: files.hash,
+            ended: RealTimeStopwatch::start_stopwatch(),
+            took,
+        });
         if let Some(first) = files.languages.first() {
             let read = first.read.iter().map(|(name, body)| (name.as_str(), &body[..]));
-            let records = gbfs_rows(read, found.codes_with_samples());
+            let records = gbfs_rows_of_findings(read, found.finding_codes_with_samples());
             found.rows = records;
-            history.record_files(&first.read, now);
+            history.record_files_if_due(&first.read, now);
         }
         drop(system_state);
         self.checked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(found.is_cut_short), Ordering::Relaxed);
-        feed_messages.findings.lock().record_check(LatestCheck::from_found(
+        feed_messages.findings.lock().record_message_check(LatestCheck::from_check_findings(
             found,
             now,
             took,
@@ -250,7 +261,7 @@ mod tests {
         let file = |body: &'static str| vec![("f".to_owned(), Bytes::from_static(body.as_bytes()))];
         let (now, before) = (file("{}"), file("[1]"));
         let needed = estimate_memory(&now) + estimate_memory(&before);
-        assert_eq!(comparable_files(&now, &before, needed), before);
-        assert!(comparable_files(&now, &before, needed - 1).is_empty());
+        assert_eq!(earlier_files_if_memory_allows(&now, &before, needed), before);
+        assert!(earlier_files_if_memory_allows(&now, &before, needed - 1).is_empty());
     }
 }

@@ -4,25 +4,27 @@ use lineside_model::FeedId;
 use lineside_store::Store;
 use lineside_validate::rules::gtfs_rt::TRIPS_EXPECTED_FOR_S;
 
-use super::RealtimeDetails;
-use crate::reports::{REALTIME, ValidationReport, load_reports};
+use super::RealtimeReportDetails;
+use crate::reports::{FeedValidationReport, REALTIME, load_stored_reports};
 
 /// Parses the details of a report on real-time data; `None` if an older program wrote others.
-pub fn parse_report_details(report: &ValidationReport) -> Option<RealtimeDetails> {
+pub fn parse_realtime_details(report: &FeedValidationReport) -> Option<RealtimeReportDetails> {
     serde_json::from_value(report.about.clone()).ok()
 }
 
 /// Returns true if the report of an earlier process shows that the feed had trips or vehicles within some days before
 /// `now`, in seconds since 1970 on the clock of its data. The rules stop missing them after equally many days.
-pub fn has_reported_trips(store: &Store, feed: &FeedId, now: i64) -> bool {
-    let found = load_reports(store, feed, REALTIME, 1);
-    let about = found.first().and_then(parse_report_details);
-    about.is_some_and(|it| is_recent(it.told_at, now) || is_recent(it.trips_named_at, now))
+pub fn had_trips_or_vehicles_recently(store: &Store, feed: &FeedId, now: i64) -> bool {
+    let found = load_stored_reports(store, feed, REALTIME, 1);
+    let about = found.first().and_then(parse_realtime_details);
+    about.is_some_and(|it| {
+        is_recent_activity(it.told_at, now) || is_recent_activity(it.trips_named_at, now)
+    })
 }
 
 /// Returns true if `told_at` is not 0 and lies shortly before `now`. A later time is from before the clock was set
 /// back, so its age is unknown.
-fn is_recent(last_activity_at: i64, now: i64) -> bool {
+fn is_recent_activity(last_activity_at: i64, now: i64) -> bool {
     last_activity_at > 0
         && (0..=TRIPS_EXPECTED_FOR_S).contains(&now.saturating_sub(last_activity_at))
 }
@@ -41,8 +43,12 @@ mod tests {
             (now + 1, false),
             (0, false),
         ] {
-            assert_eq!(is_recent(last_activity_at, now), is_recent_enough, "{last_activity_at}");
+            assert_eq!(
+                is_recent_activity(last_activity_at, now),
+                is_recent_enough,
+                "{last_activity_at}"
+            );
         }
-        assert!(!is_recent(0, 5), "it never had trips");
+        assert!(!is_recent_activity(0, 5), "it never had trips");
     }
 }

@@ -30,7 +30,7 @@ use lineside_ingest::{Feed, MessageObserver, Network, ObservedMessage};
 use lineside_model::FeedId;
 use lineside_store::Store;
 use lineside_sync::UnixMillis;
-use lineside_sync::real_time::Stopwatch;
+use lineside_sync::real_time::RealTimeStopwatch;
 use lineside_validate::Notices;
 use lineside_validate::rules::ValidatorFault;
 use lineside_validate::rules::gtfs_rt::{
@@ -42,13 +42,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use self::gbfs_systems::SystemCheckState;
-use self::prepared_schedules::{PreparedScheduleCache, ScheduleVersions};
+use self::prepared_schedules::{PreparedScheduleCache, PreparedScheduleVersions};
 use self::siri_messages::GatheredMessages;
-use self::staleness::AgeCheck;
-use super::ReportPrerequisite;
-use crate::check::{RawRow, entity_rows};
+use self::staleness::LastAgeCheck;
+use super::AwaitedReportPrerequisite;
+use crate::check::{SourceRow, gtfs_rt_rows_of_findings};
 
-pub use self::finding_lifecycle::{CodeLifecycle, FindingLifecycle};
+pub use self::finding_lifecycle::{CodeHistoryEntry, FindingCodeHistory};
 
 /// Maximum number of samples of one code.
 const SAMPLES: usize = 20;
@@ -65,7 +65,7 @@ const FRESH_POLLS: u32 = 3;
 #[derive(Debug, Default)]
 pub struct MessageChecker {
     limits: ValidationConfig,
-    feeds: Mutex<HashMap<FeedId, Arc<FeedMessages>>>,
+    feeds: Mutex<HashMap<FeedId, Arc<FeedMessageChecks>>>,
     prepared_schedules: PreparedScheduleCache,
     checked: AtomicU64,
     cut_short: AtomicU64,
@@ -79,13 +79,13 @@ pub struct MessageCheckCounts {
 }
 
 #[derive(Debug, Default)]
-pub struct FeedMessages {
+pub struct FeedMessageChecks {
     /// The last message.
     pub previous: Mutex<Option<Arc<FeedMessage>>>,
     /// Time until which the last message counts as current: on the clock of the feed's data, in seconds since 1970.
     pub fresh_until: AtomicI64,
     /// A message that waits until its schedule is prepared.
-    waiting: Mutex<Option<WaitingMessage>>,
+    waiting: Mutex<Option<MessageAwaitingSchedule>>,
     /// The findings in SIRI messages that are not validated as a whole yet.
     pub gathered: Mutex<Option<GatheredMessages>>,
     /// The state of a GBFS system's checks.
@@ -95,7 +95,7 @@ pub struct FeedMessages {
 
 /// A message that waits for its schedule.
 #[derive(Debug)]
-struct WaitingMessage {
+struct MessageAwaitingSchedule {
     body: Bytes,
     at: UnixMillis,
     /// Time of receipt, on the clock of the feed's data, in seconds since 1970.
@@ -106,7 +106,7 @@ struct WaitingMessage {
 #[derive(Debug, Default)]
 pub struct MessageFindings {
     pub history: MessageHistory,
-    pub lifecycle: FindingLifecycle,
+    pub lifecycle: FindingCodeHistory,
     pub latest: Option<LatestCheck>,
     /// True if there are new findings since the last report.
     pub has_new_findings: bool,
@@ -118,7 +118,7 @@ pub struct MessageFindings {
     /// Time at which this was last examined for a message that was not checked.
     pub examined_at: i64,
     /// The last age check of the held message.
-    pub age_check: Option<AgeCheck>,
+    pub age_check: Option<LastAgeCheck>,
 }
 
 #[derive(Clone, Debug)]
@@ -130,7 +130,7 @@ pub struct LatestCheck {
     pub trips: ScheduleMatchRate,
     pub notices: Notices,
     /// The records of the first findings.
-    pub rows: Vec<RawRow>,
+    pub rows: Vec<SourceRow>,
     pub errors: Vec<ValidatorFault>,
     pub is_cut_short: bool,
     /// True if only the rules without a schedule ran, because the feed has none.
@@ -140,13 +140,13 @@ pub struct LatestCheck {
 }
 
 impl LatestCheck {
-    fn from_found(
-        found: FoundNotices,
+    fn from_check_findings(
+        found: MessageNoticesSoFar,
         at: UnixMillis,
         took: Duration,
         (schedule, trips): (Option<Arc<str>>, ScheduleMatchRate),
     ) -> LatestCheck {
-        let FoundNotices { notices, rows, errors, is_cut_short } = found;
+        let MessageNoticesSoFar { notices, rows, errors, is_cut_short } = found;
         let (lacks_schedule, refusal) = (false, None);
         LatestCheck {
             at,
@@ -165,12 +165,15 @@ impl LatestCheck {
 
 impl MessageFindings {
     /// Records a check.
-    fn record_check(&mut self, latest: LatestCheck) {
+    fn record_message_check(&mut self, latest: LatestCheck) {
         for error in &latest.errors {
             tracing::error!(rule = error.rule, "a rule crashed: {}", error.message);
         }
-        self.has_other_codes |=
-            self.lifecycle.add_message(&latest.notices, latest.at.0, !latest.is_cut_short);
+        self.has_other_codes |= self.lifecycle.record_message_findings(
+            &latest.notices,
+            latest.at.0,
+            !latest.is_cut_short,
+        );
         self.has_new_findings = true;
         self.latest = Some(latest);
     }
@@ -179,7 +182,7 @@ impl MessageFindings {
 /// The details of a report on messages, besides the findings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct RealtimeDetails {
+pub struct RealtimeReportDetails {
     /// The SHA-256 of the schedule used.
     pub schedule: String,
     /// True if the feed has no schedule, so that rules which need one did not run.
@@ -195,7 +198,7 @@ pub struct RealtimeDetails {
     /// Time of the last message with a trip or a vehicle, in or out of the schedule, in the same form.
     pub told_at: i64,
     /// The times of each code.
-    pub presence: FindingLifecycle,
+    pub presence: FindingCodeHistory,
 }
 
 impl MessageChecker {
@@ -209,38 +212,49 @@ impl MessageChecker {
         }
     }
 
-    pub fn check_counts(&self) -> MessageCheckCounts {
+    pub fn message_check_counts(&self) -> MessageCheckCounts {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         MessageCheckCounts { checked: count(&self.checked), cut_short: count(&self.cut_short) }
     }
 
-    pub fn feed_messages(&self, feed: &FeedId) -> Arc<FeedMessages> {
+    pub fn get_or_create_feed_checks(&self, feed: &FeedId) -> Arc<FeedMessageChecks> {
         Arc::clone(self.feeds.lock().entry(feed.clone()).or_default())
     }
 
     /// Returns the work that the first report on a feed's messages waits for; `None` if they are not checked.
-    pub fn report_prerequisite(&self, feed: &FeedId) -> Option<ReportPrerequisite> {
+    pub fn awaited_report_prerequisite(&self, feed: &FeedId) -> Option<AwaitedReportPrerequisite> {
         if self.limits.message_time.is_zero() {
             return None;
         }
         let feed_messages = self.feeds.lock().get(feed).cloned();
         let waits = feed_messages.is_some_and(|feed_messages| feed_messages.waits_for_schedule());
-        Some(if waits { ReportPrerequisite::Schedule } else { ReportPrerequisite::Message })
+        Some(if waits {
+            AwaitedReportPrerequisite::Schedule
+        } else {
+            AwaitedReportPrerequisite::Message
+        })
     }
 
     /// Returns the last messages of the network's other feeds that are current at `now`, in seconds since 1970. Alerts
     /// stay current until they are withdrawn.
-    fn other_messages(&self, network: &Network, feed: &FeedId, now: i64) -> Vec<Arc<FeedMessage>> {
+    fn current_messages_of_other_feeds(
+        &self,
+        network: &Network,
+        feed: &FeedId,
+        now: i64,
+    ) -> Vec<Arc<FeedMessage>> {
         let feeds = self.feeds.lock();
         let others = network.feed_ids().iter().filter(|id| *id != feed);
         let other_feeds = others.filter_map(|id| feeds.get(id));
-        other_feeds.filter_map(|feed_messages| feed_messages.fresh_message(now)).collect()
+        other_feeds
+            .filter_map(|feed_messages| feed_messages.previous_message_if_fresh(now))
+            .collect()
     }
 
     /// Removes deleted feeds.
-    pub fn retain(&self, is_member: impl Fn(&FeedId) -> bool) {
+    pub fn retain_feeds(&self, is_member: impl Fn(&FeedId) -> bool) {
         self.feeds.lock().retain(|id, _| is_member(id));
-        self.prepared_schedules.retain(is_member);
+        self.prepared_schedules.retain_networks(is_member);
     }
 }
 
@@ -249,23 +263,26 @@ impl MessageObserver for MessageChecker {
         if self.limits.message_time.is_zero() {
             return;
         }
-        let received = feed.network().data_now().unix_seconds();
+        let received = feed.network().data_time_now().unix_seconds();
         match observed {
             ObservedMessage::GtfsRt(body) => {
-                self.check_message(feed, WaitingMessage { body: body.clone(), at: now, received });
+                self.check_message_or_wait(
+                    feed,
+                    MessageAwaitingSchedule { body: body.clone(), at: now, received },
+                );
             }
             ObservedMessage::Siri(message, part) => {
-                self.gather_message(feed, (message, part), now, received)
+                self.validate_and_gather_message(feed, (message, part), now, received)
             }
         }
     }
 
-    fn has_reported_trips(&self, feed: &Feed) -> bool {
+    fn has_recently_reported_trips(&self, feed: &Feed) -> bool {
         self.prepared_schedules.store().is_some_and(|store| {
-            last_activity::has_reported_trips(
+            last_activity::had_trips_or_vehicles_recently(
                 &store,
                 feed.id(),
-                feed.network().data_now().unix_seconds(),
+                feed.network().data_time_now().unix_seconds(),
             )
         })
     }
@@ -273,9 +290,9 @@ impl MessageObserver for MessageChecker {
 
 impl MessageChecker {
     /// Checks a message, or keeps it until its schedule is prepared.
-    fn check_message(&self, feed: &Feed, message: WaitingMessage) {
-        let (network, feed_messages) = (feed.network(), self.feed_messages(feed.id()));
-        let schedule = match self.schedule_for(feed, &network) {
+    fn check_message_or_wait(&self, feed: &Feed, message: MessageAwaitingSchedule) {
+        let (network, feed_messages) = (feed.network(), self.get_or_create_feed_checks(feed.id()));
+        let schedule = match self.schedule_for_feed_messages(feed, &network) {
             Ok(Some(schedule)) => schedule,
             Ok(None) => {
                 *feed_messages.waiting.lock() = Some(message);
@@ -284,9 +301,10 @@ impl MessageChecker {
             Err(refusal) => {
                 let message_time = message.received;
                 let has_activity = || {
-                    decode_message(&message.body).is_some_and(|(it, _)| has_trips_or_vehicles(&it))
+                    decode_gtfs_rt_message(&message.body)
+                        .is_some_and(|(it, _)| has_trips_or_vehicles(&it))
                 };
-                return feed_messages.record_refusal(
+                return feed_messages.record_unchecked_reason(
                     refusal,
                     message.at,
                     message_time,
@@ -296,76 +314,96 @@ impl MessageChecker {
         };
         // A waiting message is older than this one.
         drop(feed_messages.waiting.lock().take());
-        let watch = Stopwatch::start();
-        let WaitingMessage { body, at, received } = message;
-        let Some((message, is_retainable)) = decode_message(&body) else { return };
-        let others = self.other_messages(&network, feed.id(), received);
+        let watch = RealTimeStopwatch::start_stopwatch();
+        let MessageAwaitingSchedule { body, at, received } = message;
+        let Some((message, is_retainable)) = decode_gtfs_rt_message(&body) else { return };
+        let others = self.current_messages_of_other_feeds(&network, feed.id(), received);
         let previous = feed_messages.previous.lock().clone();
         let scope = RealtimeRuleScope {
             has_schedule: schedule.name.is_some(),
             ..RealtimeRuleScope::default()
         };
-        let found = FoundNotices::new();
-        let message_input =
-            MessageInput { message: &message, previous, others, schedule, scope, received };
-        let is_cut_short =
-            self.validate_message(&network, &feed_messages, (message_input, found), at, &watch);
+        let found = MessageNoticesSoFar::new();
+        let message_input = MessageValidationInput {
+            message: &message,
+            previous,
+            others,
+            schedule,
+            scope,
+            received,
+        };
+        let is_cut_short = self.validate_against_schedule_versions(
+            &network,
+            &feed_messages,
+            (message_input, found),
+            at,
+            &watch,
+        );
         self.checked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(is_cut_short), Ordering::Relaxed);
-        feed_messages.hold_message(Some(message).filter(|_| is_retainable), feed, received);
+        feed_messages.keep_previous_message(
+            Some(message).filter(|_| is_retainable),
+            feed,
+            received,
+        );
         feed_messages.findings.lock().age_check =
-            Some(AgeCheck::for_status(at, &feed.status(), scope));
+            Some(LastAgeCheck::for_status(at, &feed.status(), scope));
     }
 
     /// Validates a message, and reads earlier versions of the schedule if it does not refer to the current one. Returns
     /// true if the time was insufficient.
-    fn validate_message(
+    fn validate_against_schedule_versions(
         &self,
         network: &Network,
-        feed_messages: &FeedMessages,
-        message_input: (MessageInput<'_>, FoundNotices),
+        feed_messages: &FeedMessageChecks,
+        message_input: (MessageValidationInput<'_>, MessageNoticesSoFar),
         at: UnixMillis,
-        watch: &Stopwatch,
+        watch: &RealTimeStopwatch,
     ) -> bool {
         let outcome =
-            feed_messages.validate_input(message_input, at, watch, self.limits.message_time);
+            feed_messages.validate_and_record(message_input, at, watch, self.limits.message_time);
         if outcome.trips.should_try_other_schedules() {
-            self.prepared_schedules.recall_previous_versions(network.id(), &self.limits);
+            self.prepared_schedules.start_reading_earlier_versions(network.id(), &self.limits);
         }
         outcome.is_cut_short
     }
 
     /// Returns the schedule for a feed's messages: `Ok(None)` while it is being prepared, and an empty one if the feed
     /// has none. Returns the reason as an error if it cannot be prepared.
-    fn schedule_for(
+    fn schedule_for_feed_messages(
         &self,
         feed: &Feed,
         network: &Network,
-    ) -> Result<Option<ScheduleVersions>, Arc<str>> {
+    ) -> Result<Option<PreparedScheduleVersions>, Arc<str>> {
         // A network is named after its schedule, or without one after its only feed.
         if network.feed_ids().first() == Some(feed.id()) {
-            return Ok(Some(self.prepared_schedules.empty_schedule()));
+            return Ok(Some(self.prepared_schedules.empty_schedule_versions()));
         }
         self.prepared_schedules.get(network, &self.limits)
     }
 
     /// Checks a waiting message whose schedule is prepared, and the age of an unchanged message.
-    pub fn recheck_feed(&self, feed: &Feed, feed_messages: &FeedMessages, at: UnixMillis) {
+    pub fn check_waiting_and_unchanged(
+        &self,
+        feed: &Feed,
+        feed_messages: &FeedMessageChecks,
+        at: UnixMillis,
+    ) {
         let waiting = feed_messages.waiting.lock().take();
         if let Some(waiting) = waiting {
-            self.check_message(feed, waiting);
+            self.check_message_or_wait(feed, waiting);
         }
-        self.validate_gathered(feed, feed_messages);
-        self.recheck_age(feed, feed_messages, at);
+        self.validate_gathered_if_due(feed, feed_messages);
+        self.recheck_age_if_due(feed, feed_messages, at);
     }
 }
 
 /// A message with the inputs of its validation.
-struct MessageInput<'a> {
+struct MessageValidationInput<'a> {
     message: &'a FeedMessage,
     previous: Option<Arc<FeedMessage>>,
     others: Vec<Arc<FeedMessage>>,
-    schedule: ScheduleVersions,
+    schedule: PreparedScheduleVersions,
     /// The rules that apply.
     scope: RealtimeRuleScope,
     /// Time of receipt, on the clock of the feed's data, in seconds since 1970.
@@ -374,10 +412,10 @@ struct MessageInput<'a> {
 
 /// The findings before a message is validated.
 #[derive(Debug)]
-struct FoundNotices {
+struct MessageNoticesSoFar {
     notices: Notices,
     /// The records of the first findings.
-    rows: Vec<RawRow>,
+    rows: Vec<SourceRow>,
     errors: Vec<ValidatorFault>,
     is_cut_short: bool,
 }
@@ -391,28 +429,33 @@ struct CheckOutcome {
     trips: ScheduleMatchRate,
 }
 
-impl FoundNotices {
-    fn new() -> FoundNotices {
+impl MessageNoticesSoFar {
+    fn new() -> MessageNoticesSoFar {
         let notices = Notices::new(SAMPLES);
-        FoundNotices { notices, rows: Vec::new(), errors: Vec::new(), is_cut_short: false }
+        MessageNoticesSoFar { notices, rows: Vec::new(), errors: Vec::new(), is_cut_short: false }
     }
 
     /// Returns the codes of the findings, with samples.
-    fn codes_with_samples(&self) -> impl Iterator<Item = (&str, &[Map<String, Value>])> {
+    fn finding_codes_with_samples(&self) -> impl Iterator<Item = (&str, &[Map<String, Value>])> {
         self.notices.iter().map(|found| (found.kind.code, found.samples.as_slice()))
     }
 }
 
-impl FeedMessages {
+impl FeedMessageChecks {
     /// Holds a feed's message until the next one.
-    fn hold_message(&self, message: Option<Arc<FeedMessage>>, feed: &Feed, received: i64) {
+    fn keep_previous_message(&self, message: Option<Arc<FeedMessage>>, feed: &Feed, received: i64) {
         let (config, format) = (feed.config(), feed.format());
         let fresh_for =
             config.late_after.max(config.poll_interval(format).saturating_mul(FRESH_POLLS));
-        self.hold_for(message, received, fresh_for);
+        self.keep_previous_message_for(message, received, fresh_for);
     }
 
-    fn hold_for(&self, message: Option<Arc<FeedMessage>>, received: i64, fresh_for: Duration) {
+    fn keep_previous_message_for(
+        &self,
+        message: Option<Arc<FeedMessage>>,
+        received: i64,
+        fresh_for: Duration,
+    ) {
         let made_at = message.as_ref().and_then(|it| it.header.timestamp).filter(|&it| it > 0);
         let made_at =
             made_at.map_or(received, |made_at| i64::try_from(made_at).unwrap_or(received));
@@ -422,20 +465,21 @@ impl FeedMessages {
     }
 
     /// Returns the feed's last message, if it is current for other feeds at that time.
-    fn fresh_message(&self, now: i64) -> Option<Arc<FeedMessage>> {
+    fn previous_message_if_fresh(&self, now: i64) -> Option<Arc<FeedMessage>> {
         let is_fresh = self.fresh_until.load(Ordering::Acquire) >= now;
         let previous_message = self.previous.lock().clone();
         previous_message.filter(|message| is_fresh || !has_trips_or_vehicles(message))
     }
 
-    fn validate_input(
+    fn validate_and_record(
         &self,
-        (message_input, found): (MessageInput<'_>, FoundNotices),
+        (message_input, found): (MessageValidationInput<'_>, MessageNoticesSoFar),
         at: UnixMillis,
-        watch: &Stopwatch,
+        watch: &RealTimeStopwatch,
         budget: Duration,
     ) -> CheckOutcome {
-        let MessageInput { message, previous, others, schedule, scope, received } = message_input;
+        let MessageValidationInput { message, previous, others, schedule, scope, received } =
+            message_input;
         let others: Vec<&FeedMessage> = others.iter().map(|other| &**other).collect();
         let versions = schedule.earlier_versions.iter();
         let versions: Vec<OtherScheduleVersion<'_>> =
@@ -447,7 +491,7 @@ impl FeedMessages {
             .with_other_feed_messages(&others)
             .with_other_schedule_versions(&versions);
         let subject = subject.with_message_history(Some(&findings.history)).with_rule_scope(scope);
-        let FoundNotices { mut notices, rows, mut errors, mut is_cut_short } = found;
+        let MessageNoticesSoFar { mut notices, rows, mut errors, mut is_cut_short } = found;
         let verdict = validate_realtime_while(&subject, &mut notices, &|| watch.elapsed() < budget);
         // The schedule's own findings apply to each message.
         let mut schedule_notices = Notices::clone(&schedule.notices);
@@ -459,11 +503,15 @@ impl FeedMessages {
         let names_trips = subject.references_trips();
         let trips =
             if lacks_schedule { ScheduleMatchRate::default() } else { subject.trip_match_rate() };
-        let mut found = FoundNotices { notices, rows, errors, is_cut_short };
-        let records = entity_rows(message, found.codes_with_samples());
+        let mut found = MessageNoticesSoFar { notices, rows, errors, is_cut_short };
+        let records = gtfs_rt_rows_of_findings(message, found.finding_codes_with_samples());
         found.rows.extend(records);
-        let latest =
-            LatestCheck::from_found(found, at, watch.elapsed(), (schedule.name.clone(), trips));
+        let latest = LatestCheck::from_check_findings(
+            found,
+            at,
+            watch.elapsed(),
+            (schedule.name.clone(), trips),
+        );
         findings.history.add_message_times(message, received);
         if names_trips {
             findings.history.set_last_time_with_trips(received);
@@ -474,12 +522,13 @@ impl FeedMessages {
         }
         // Set again once this message is held.
         findings.age_check = None;
-        findings.record_check(LatestCheck { is_without_schedule: lacks_schedule, ..latest });
+        findings
+            .record_message_check(LatestCheck { is_without_schedule: lacks_schedule, ..latest });
         CheckOutcome { is_cut_short, trips }
     }
 
     /// Records why messages are not checked, and the approximate time of one with trips or vehicles.
-    fn record_refusal(
+    fn record_unchecked_reason(
         &self,
         refusal: Arc<str>,
         at: UnixMillis,
@@ -505,7 +554,12 @@ impl FeedMessages {
         }
         (findings.has_new_findings, findings.has_other_codes) = (true, true);
         let nothing = (None, ScheduleMatchRate::default());
-        let latest = LatestCheck::from_found(FoundNotices::new(), at, Duration::ZERO, nothing);
+        let latest = LatestCheck::from_check_findings(
+            MessageNoticesSoFar::new(),
+            at,
+            Duration::ZERO,
+            nothing,
+        );
         findings.latest = Some(LatestCheck { refusal: Some(refusal), ..latest });
     }
 }
@@ -523,7 +577,7 @@ fn is_trip_or_vehicle(entity: &FeedEntity) -> bool {
 
 /// Returns the decoded message, and true if it is small enough to hold. The feed's problems report the parts that
 /// cannot be decoded.
-fn decode_message(body: &Bytes) -> Option<(Arc<FeedMessage>, bool)> {
+fn decode_gtfs_rt_message(body: &Bytes) -> Option<(Arc<FeedMessage>, bool)> {
     let is_json = body.trim_ascii_start().starts_with(b"{");
     let within = |record_bytes: usize| {
         let limits = FeedMessageLimits { record_bytes, ..FeedMessageLimits::default() };
@@ -549,20 +603,24 @@ mod tests {
             "{{\"header\": {{\"gtfs_realtime_version\": \"2.0\", \"timestamp\": {header}}}, \
              \"entity\": [{{\"id\": \"1\", {entity}}}]}}"
         );
-        let (message, is_retainable) = decode_message(&Bytes::from(text)).unwrap();
+        let (message, is_retainable) = decode_gtfs_rt_message(&Bytes::from(text)).unwrap();
         assert_eq!((message.entity.len(), is_retainable), (1, true), "{message:?}");
         Some(message)
     }
 
     #[test]
     fn the_last_time_of_trips_is_recorded_without_a_prepared_schedule() {
-        let feed_messages = FeedMessages::default();
+        let feed_messages = FeedMessageChecks::default();
         let mut activity_times = Vec::new();
         for (received, has_activity) in
             [(5_000, false), (10_000, true), (10_001, true), (20_000, true), (15_000, true)]
         {
-            feed_messages
-                .record_refusal("it is too large".into(), UnixMillis(7), received, || has_activity);
+            feed_messages.record_unchecked_reason(
+                "it is too large".into(),
+                UnixMillis(7),
+                received,
+                || has_activity,
+            );
             let mut findings = feed_messages.findings.lock();
             activity_times
                 .push((findings.last_activity_at, std::mem::take(&mut findings.has_new_findings)));
@@ -580,7 +638,7 @@ mod tests {
         // Entities with only an id, 1.7 KB each in decoded form.
         let entities_message = |n: usize| {
             let body = [&b"\x0A\x05\x0A\x032.0"[..], &b"\x12\x03\x0A\x01a".repeat(n)].concat();
-            decode_message(&body.into())
+            decode_gtfs_rt_message(&body.into())
                 .map(|(message, is_retainable)| (message.entity.len(), is_retainable))
         };
         assert_eq!(entities_message(1_000), Some((1_000, true)));
@@ -590,24 +648,33 @@ mod tests {
 
     #[test]
     fn other_feeds_are_compared_with_fresh_messages_only() {
-        let (feed_messages, minutes) = (FeedMessages::default(), Duration::from_secs(300));
-        assert!(feed_messages.fresh_message(1_000).is_none(), "the feed had no message yet");
+        let (feed_messages, minutes) = (FeedMessageChecks::default(), Duration::from_secs(300));
+        assert!(
+            feed_messages.previous_message_if_fresh(1_000).is_none(),
+            "the feed had no message yet"
+        );
         let trips_message =
             |header| message(header, "\"trip_update\": {\"trip\": {\"trip_id\": \"T\"}}");
-        feed_messages.hold_for(trips_message(1_000), 1_010, minutes);
-        assert!(feed_messages.fresh_message(1_300).is_some());
-        assert!(feed_messages.fresh_message(1_301).is_none(), "the source has failed since then");
-        feed_messages.hold_for(trips_message(1_000), 2_000, minutes);
-        assert!(feed_messages.fresh_message(2_000).is_none(), "the message was stale on arrival");
-        feed_messages.hold_for(trips_message(9_000), 2_000, minutes);
+        feed_messages.keep_previous_message_for(trips_message(1_000), 1_010, minutes);
+        assert!(feed_messages.previous_message_if_fresh(1_300).is_some());
         assert!(
-            feed_messages.fresh_message(2_300).is_some()
-                && feed_messages.fresh_message(2_301).is_none(),
+            feed_messages.previous_message_if_fresh(1_301).is_none(),
+            "the source has failed since then"
+        );
+        feed_messages.keep_previous_message_for(trips_message(1_000), 2_000, minutes);
+        assert!(
+            feed_messages.previous_message_if_fresh(2_000).is_none(),
+            "the message was stale on arrival"
+        );
+        feed_messages.keep_previous_message_for(trips_message(9_000), 2_000, minutes);
+        assert!(
+            feed_messages.previous_message_if_fresh(2_300).is_some()
+                && feed_messages.previous_message_if_fresh(2_301).is_none(),
             "its clock is fast"
         );
-        feed_messages.hold_for(message(1_000, "\"alert\": {}"), 2_000, minutes);
+        feed_messages.keep_previous_message_for(message(1_000, "\"alert\": {}"), 2_000, minutes);
         assert!(
-            feed_messages.fresh_message(9_999).is_some(),
+            feed_messages.previous_message_if_fresh(9_999).is_some(),
             "alerts apply until they are removed"
         );
     }

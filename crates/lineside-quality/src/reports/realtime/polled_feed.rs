@@ -10,7 +10,7 @@ use lineside_model::{
     FeedConfig, FeedId, MemoryArchive, MemorySnapshotStore, Secret, SourceLocation,
 };
 use lineside_sync::SimulatedClock;
-use lineside_sync::real_time::{Stopwatch, sleep_for};
+use lineside_sync::real_time::{RealTimeStopwatch, sleep_real_time};
 
 /// Polls a feed `id` once a second from the file `name` with these bytes.
 pub(super) fn poll_test_feed(
@@ -28,13 +28,13 @@ pub(super) fn poll_test_feed(
         poll: Some(Duration::from_secs(1)),
         ..FeedConfig::new(FeedId::new(id).unwrap(), source)
     };
-    Ingest::start(IngestOptions {
+    Ingest::start_polling(IngestOptions {
         feeds: vec![feed],
         clock: Arc::new(clock.clone()),
         seed: 7,
         hub: HubConfig::default(),
         user_agent: String::new(),
-        load_limits: lineside_model::LoadLimits::default(),
+        load_limits: lineside_model::DecodingLimits::default(),
         archive: Arc::new(MemoryArchive::new(Arc::new(clock.clone()))),
         snapshots: Arc::new(MemorySnapshotStore::default()),
         extra_channels: None,
@@ -52,13 +52,13 @@ pub(super) async fn wait_until_some<T>(
     clock: &SimulatedClock,
     mut found_value: impl FnMut() -> Option<T>,
 ) -> T {
-    let watch = Stopwatch::start();
+    let watch = RealTimeStopwatch::start_stopwatch();
     loop {
         if let Some(it) = found_value() {
             return it;
         }
         assert!(watch.elapsed() < Duration::from_secs(60), "the value never appeared");
-        clock.advance(Duration::from_millis(20));
-        sleep_for(Duration::from_millis(2)).await;
+        clock.advance_time(Duration::from_millis(20));
+        sleep_real_time(Duration::from_millis(2)).await;
     }
 }

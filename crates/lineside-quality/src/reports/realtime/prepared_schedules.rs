@@ -22,24 +22,25 @@ use smol_str::SmolStr;
 
 use super::SAMPLES;
 use super::previous_datasets::{
-    EARLIER_VERSIONS_MAX, EarlierVersion, list_stored_versions, read_versions,
+    EARLIER_VERSIONS_MAX, EarlierVersionTripIds, list_stored_earlier_versions,
+    read_trip_ids_of_versions,
 };
-use crate::check::{describe_memory_excess, estimate_until_cancelled};
-use crate::reports::cancel_after::cancel_after;
+use crate::check::{describe_if_over_memory_limit, estimate_until_cancelled};
+use crate::reports::cancel_after::run_with_cancel_after;
 
 /// A schedule, and the trips of its earlier versions.
 #[derive(Clone, Debug)]
-pub(crate) struct ScheduleVersions {
+pub(crate) struct PreparedScheduleVersions {
     /// The SHA-256 of the original bytes; `None` without a schedule.
     pub name: Option<Arc<str>>,
     pub timetable: Arc<ScheduleIndex>,
     /// Findings in the schedule alone that matter for messages.
     pub notices: Arc<Notices>,
-    pub earlier_versions: Vec<EarlierVersion>,
+    pub earlier_versions: Vec<EarlierVersionTripIds>,
 }
 
 #[derive(Debug)]
-struct PreparedSchedule {
+struct IndexedSchedule {
     name: Arc<str>,
     timetable: Arc<ScheduleIndex>,
     notices: Arc<Notices>,
@@ -47,12 +48,12 @@ struct PreparedSchedule {
 
 /// The state of a network's schedule.
 #[derive(Debug)]
-struct NetworkSchedule {
+struct NetworkScheduleState {
     /// The version's name in ingest.
     version: SmolStr,
     /// `None` during the preparation; then the result, or the reason of a failure.
-    prepared: Option<Result<PreparedSchedule, Arc<str>>>,
-    earlier_versions: VecDeque<EarlierVersion>,
+    prepared: Option<Result<IndexedSchedule, Arc<str>>>,
+    earlier_versions: VecDeque<EarlierVersionTripIds>,
     /// True once earlier versions were requested from the store.
     is_earlier_requested: bool,
     /// Cancels the reads for this version when it is dropped.
@@ -68,9 +69,9 @@ impl Drop for CancelOnDrop {
     }
 }
 
-impl NetworkSchedule {
+impl NetworkScheduleState {
     /// Returns the current version's name, if earlier versions are still to be read.
-    fn version_to_recall(&self) -> Option<&Arc<str>> {
+    fn version_needing_earlier_ones(&self) -> Option<&Arc<str>> {
         let prepared = self.prepared.as_ref()?.as_ref().ok()?;
         let is_recall_due = !self.is_earlier_requested && !self.stop.0.is_cancelled();
         (is_recall_due && self.earlier_versions.len() < EARLIER_VERSIONS_MAX)
@@ -79,13 +80,13 @@ impl NetworkSchedule {
 
     /// Cancels the reads for this version because it was replaced. The emptied version name makes later results be
     /// discarded.
-    fn cancel_reads(&mut self) {
+    fn cancel_replaced_version(&mut self) {
         self.stop.0.cancel();
         self.version = SmolStr::default();
     }
 
     /// Returns the earlier versions of the version that replaces this one.
-    fn into_previous_versions(self) -> VecDeque<EarlierVersion> {
+    fn into_earlier_versions(self) -> VecDeque<EarlierVersionTripIds> {
         let mut earlier = self.earlier_versions;
         if let Some(Ok(before)) = self.prepared {
             earlier.push_front((before.name, before.timetable.trip_ids()));
@@ -95,7 +96,7 @@ impl NetworkSchedule {
     }
 
     /// Adds older versions.
-    fn add_previous_versions(&mut self, versions: Vec<EarlierVersion>) {
+    fn append_earlier_versions(&mut self, versions: Vec<EarlierVersionTripIds>) {
         self.earlier_versions.extend(versions);
         self.earlier_versions.truncate(EARLIER_VERSIONS_MAX);
     }
@@ -107,7 +108,7 @@ impl NetworkSchedule {
 /// schedule's validation. The work is cancelled when the network is gone or has another version.
 #[derive(Debug, Default)]
 pub(crate) struct PreparedScheduleCache {
-    networks: Arc<Mutex<HashMap<FeedId, NetworkSchedule>>>,
+    networks: Arc<Mutex<HashMap<FeedId, NetworkScheduleState>>>,
     /// True while a schedule is being prepared.
     is_busy: Arc<AtomicBool>,
     /// The store with versions from before this process, if there is one.
@@ -148,14 +149,14 @@ impl PreparedScheduleCache {
         &self,
         network: &Network,
         limits: &ValidationConfig,
-    ) -> Result<Option<ScheduleVersions>, Arc<str>> {
+    ) -> Result<Option<PreparedScheduleVersions>, Arc<str>> {
         let (memory, timeout) = (limits.memory, limits.timeout);
         let Some(dataset) = network.dataset() else { return Ok(None) };
         let mut networks = self.networks.lock();
         let known = networks.get(network.id()).filter(|it| it.version == dataset.version);
         match known.map(|known| (known, &known.prepared)) {
             Some((known, Some(Ok(prepared)))) => {
-                return Ok(Some(ScheduleVersions {
+                return Ok(Some(PreparedScheduleVersions {
                     name: Some(Arc::clone(&prepared.name)),
                     timetable: Arc::clone(&prepared.timetable),
                     notices: Arc::clone(&prepared.notices),
@@ -168,20 +169,20 @@ impl PreparedScheduleCache {
         }
         // The running preparation may be for the replaced version.
         if let Some(other) = networks.get_mut(network.id()) {
-            other.cancel_reads();
+            other.cancel_replaced_version();
         }
         // While another schedule is being prepared, the next message tries again.
         let Some(busy) = PreparationPermit::try_acquire(&self.is_busy) else { return Ok(None) };
-        let Some(zip) = ScheduleZip::from_network(network, &dataset.version) else {
+        let Some(zip) = ScheduleZipToPrepare::for_network_version(network, &dataset.version) else {
             return Ok(None);
         };
         let earlier = networks
             .remove(network.id())
-            .map(NetworkSchedule::into_previous_versions)
+            .map(NetworkScheduleState::into_earlier_versions)
             .unwrap_or_default();
         let version = dataset.version.clone();
         let stop = CancelToken::default();
-        let shelved = NetworkSchedule {
+        let shelved = NetworkScheduleState {
             version: version.clone(),
             prepared: None,
             earlier_versions: earlier,
@@ -194,9 +195,9 @@ impl PreparedScheduleCache {
         let work = move || {
             let _busy = busy;
             let prepared_schedule =
-                cancel_after(timeout, &stop, || prepare_schedule(&zip, memory, &stop));
+                run_with_cancel_after(timeout, &stop, || index_schedule(&zip, memory, &stop));
             let prepared_schedule =
-                prepared_schedule.unwrap_or_else(|| Err(timeout_message(timeout)));
+                prepared_schedule.unwrap_or_else(|| Err(preparation_timeout_message(timeout)));
             if let Some(shelved) =
                 shared_networks.lock().get_mut(&id).filter(|it| it.version == version)
             {
@@ -216,11 +217,15 @@ impl PreparedScheduleCache {
 
     /// Reads the trip ids of stored versions from before this process, once for each current version and if there is
     /// room, for messages that refer to an earlier version. Blocks.
-    pub(crate) fn recall_previous_versions(&self, network: &FeedId, limits: &ValidationConfig) {
+    pub(crate) fn start_reading_earlier_versions(
+        &self,
+        network: &FeedId,
+        limits: &ValidationConfig,
+    ) {
         let (memory, timeout) = (limits.memory, limits.timeout);
         let mut networks = self.networks.lock();
         let Some(shelved) = networks.get_mut(network) else { return };
-        let Some(current) = shelved.version_to_recall().cloned() else { return };
+        let Some(current) = shelved.version_needing_earlier_ones().cloned() else { return };
         // Otherwise the next message tries again.
         let Some(busy) = PreparationPermit::try_acquire(&self.is_busy) else { return };
         shelved.is_earlier_requested = true;
@@ -230,7 +235,7 @@ impl PreparedScheduleCache {
         // The thread below must not hold the store, which could not be closed meanwhile.
         let Some(store) = self.store.upgrade() else { return };
         let known_versions: Vec<&str> = earlier.iter().map(|(name, _)| &**name).collect();
-        let versions = list_stored_versions(&store, network, (&current, &known_versions));
+        let versions = list_stored_earlier_versions(&store, network, (&current, &known_versions));
         drop(store);
         if versions.is_empty() {
             return;
@@ -238,12 +243,13 @@ impl PreparedScheduleCache {
         let (shared_networks, id) = (Arc::clone(&self.networks), network.clone());
         let work = move || {
             let _busy = busy;
-            let read =
-                cancel_after(timeout, &stop, || read_versions(&versions, &id, memory, &stop));
+            let read = run_with_cancel_after(timeout, &stop, || {
+                read_trip_ids_of_versions(&versions, &id, memory, &stop)
+            });
             if let Some(shelved) =
                 shared_networks.lock().get_mut(&id).filter(|it| it.version == version)
             {
-                shelved.add_previous_versions(read);
+                shelved.append_earlier_versions(read);
             }
         };
         if let Err(error) = std::thread::Builder::new().name("recall".to_owned()).spawn(work) {
@@ -252,11 +258,11 @@ impl PreparedScheduleCache {
     }
 
     /// Returns the empty schedule, for messages without a schedule.
-    pub(crate) fn empty_schedule(&self) -> ScheduleVersions {
+    pub(crate) fn empty_schedule_versions(&self) -> PreparedScheduleVersions {
         let nothing =
             self.empty_schedule.get_or_init(|| Arc::new(ScheduleIndex::new_empty_index()));
         let notices = Arc::new(Notices::new(0));
-        ScheduleVersions {
+        PreparedScheduleVersions {
             name: None,
             timetable: Arc::clone(nothing),
             notices,
@@ -265,56 +271,56 @@ impl PreparedScheduleCache {
     }
 
     /// Removes deleted networks.
-    pub(crate) fn retain(&self, is_member: impl Fn(&FeedId) -> bool) {
+    pub(crate) fn retain_networks(&self, is_member: impl Fn(&FeedId) -> bool) {
         self.networks.lock().retain(|id, _| is_member(id));
     }
 }
 
 /// A schedule to prepare.
 #[derive(Debug)]
-struct ScheduleZip {
+struct ScheduleZipToPrepare {
     /// The GTFS zip.
     bytes: Bytes,
     original: Bytes,
 }
 
-impl ScheduleZip {
+impl ScheduleZipToPrepare {
     /// Returns a network's schedule, if it has this version.
-    fn from_network(network: &Network, version: &str) -> Option<ScheduleZip> {
+    fn for_network_version(network: &Network, version: &str) -> Option<ScheduleZipToPrepare> {
         let dataset = network.dataset()?;
-        let served = network.schedule_feed()?.current()?;
+        let served = network.schedule_feed()?.served_snapshot()?;
         if format!("{:032x}", served.snapshot().hash) != version {
             return None;
         }
-        let converted = dataset.converted_gtfs(&served);
+        let converted = dataset.converted_gtfs_snapshot(&served);
         let bytes = converted.as_ref().unwrap_or(&served).snapshot().bytes.clone();
-        Some(ScheduleZip { bytes, original: served.snapshot().bytes.clone() })
+        Some(ScheduleZipToPrepare { bytes, original: served.snapshot().bytes.clone() })
     }
 }
 
 /// Returns the message of a preparation that timed out. If the network is gone, nothing reads it.
-fn timeout_message(limit: Duration) -> Arc<str> {
+fn preparation_timeout_message(limit: Duration) -> Arc<str> {
     let limit = format_duration(limit);
     format!("preparing its schedule took longer than validation.timeout ({limit})").into()
 }
 
-fn unreadable_message(error: &Error) -> Arc<str> {
+fn schedule_unreadable_message(error: &Error) -> Arc<str> {
     format!("its schedule cannot be read: {error}").into()
 }
 
 /// Prepares a schedule, which takes seconds for a large one; returns `None` if it is cancelled.
-fn prepare_schedule(
-    zip: &ScheduleZip,
+fn index_schedule(
+    zip: &ScheduleZipToPrepare,
     memory: u64,
     stop: &CancelToken,
-) -> Option<Result<PreparedSchedule, Arc<str>>> {
-    let ScheduleZip { bytes, original } = zip;
+) -> Option<Result<IndexedSchedule, Arc<str>>> {
+    let ScheduleZipToPrepare { bytes, original } = zip;
     let needed = match estimate_until_cancelled(bytes, memory, stop) {
         Ok(needed) => needed,
         Err(_) if stop.is_cancelled() => return None,
-        Err(error) => return Some(Err(unreadable_message(&error))),
+        Err(error) => return Some(Err(schedule_unreadable_message(&error))),
     };
-    if let Some(message) = describe_memory_excess(needed, memory, "validation.memory") {
+    if let Some(message) = describe_if_over_memory_limit(needed, memory, "validation.memory") {
         return Some(Err(format!("its schedule cannot be prepared: {message}").into()));
     }
     // Only findings for messages matter here, so the date does not.
@@ -332,9 +338,9 @@ fn prepare_schedule(
         Ok(Ok(prepared_schedule)) => {
             let (timetable, notices) = prepared_schedule?;
             let name = BlobHash::from_content(original).to_string().into();
-            Ok(PreparedSchedule { name, timetable, notices })
+            Ok(IndexedSchedule { name, timetable, notices })
         }
-        Ok(Err(error)) => Err(unreadable_message(&error)),
+        Ok(Err(error)) => Err(schedule_unreadable_message(&error)),
         Err(_) => Err("the validator crashed on its schedule".into()),
     })
 }
@@ -349,10 +355,10 @@ mod tests {
     use super::super::polled_feed::{poll_test_feed, wait_until_some};
     use super::*;
 
-    fn zip() -> ScheduleZip {
+    fn zip() -> ScheduleZipToPrepare {
         let trips = [("trips.txt", "route_id,service_id,trip_id\nR,D,T1\n")];
         let bytes = Bytes::from(zip_files(trips));
-        ScheduleZip { original: bytes.clone(), bytes }
+        ScheduleZipToPrepare { original: bytes.clone(), bytes }
     }
 
     /// Returns an ingest with a network whose schedule is in a file.
@@ -377,7 +383,7 @@ mod tests {
         // The previous version is being prepared.
         let (stop, busy) =
             (CancelToken::default(), PreparationPermit::try_acquire(&schedules.is_busy).unwrap());
-        let before = NetworkSchedule {
+        let before = NetworkScheduleState {
             version: "before".into(),
             prepared: None,
             earlier_versions: VecDeque::from([("older".into(), Arc::default())]),
@@ -387,7 +393,7 @@ mod tests {
         schedules.networks.lock().insert(network.id().clone(), before);
         assert!(schedules.get(&network, &limits).unwrap().is_none());
         assert!(stop.is_cancelled(), "the preparation of a replaced version is cancelled");
-        let is_before = |it: &NetworkSchedule| it.version == "before";
+        let is_before = |it: &NetworkScheduleState| it.version == "before";
         assert!(
             !schedules.networks.lock().values().any(is_before),
             "a cancelled preparation has no timeout message"
@@ -397,15 +403,15 @@ mod tests {
         assert_eq!(schedule.timetable.trip_ids().len(), 2);
         let earlier: Vec<_> = schedule.earlier_versions.iter().map(|(name, _)| &**name).collect();
         assert_eq!(earlier, ["older"]);
-        ingest.shut_down().await;
+        ingest.stop_polling().await;
     }
 
     #[test]
     fn a_cancelled_schedule_is_not_prepared() {
         let stop = CancelToken::default();
-        let prepared = prepare_schedule(&zip(), u64::MAX, &stop).unwrap().unwrap();
+        let prepared = index_schedule(&zip(), u64::MAX, &stop).unwrap().unwrap();
         assert_eq!(prepared.timetable.trip_ids().len(), 1);
         drop(CancelOnDrop(stop.clone()));
-        assert!(prepare_schedule(&zip(), u64::MAX, &stop).is_none());
+        assert!(index_schedule(&zip(), u64::MAX, &stop).is_none());
     }
 }

@@ -17,13 +17,13 @@ use lineside_validate::gtfs::{GtfsFile, ZipFileSource};
 use lineside_validate::rules::gtfs_rt::ScheduleTripIds;
 use lineside_validate::{CancelToken, ValidationContext};
 
-use crate::check::{estimate_until_cancelled, netex_limits};
+use crate::check::{estimate_until_cancelled, netex_limits_for_memory};
 
 /// Maximum number of earlier versions of each network; each trip takes about 30 bytes.
 pub(crate) const EARLIER_VERSIONS_MAX: usize = 2;
 
 /// The SHA-256 of a version's bytes, and its trip ids.
-pub(crate) type EarlierVersion = (Arc<str>, Arc<ScheduleTripIds>);
+pub(crate) type EarlierVersionTripIds = (Arc<str>, Arc<ScheduleTripIds>);
 
 #[derive(Debug)]
 pub(crate) struct StoredVersion {
@@ -34,14 +34,14 @@ pub(crate) struct StoredVersion {
 }
 
 /// Lists the stored versions besides these, the most recent first, up to [`EARLIER_MAX`] in total.
-pub(crate) fn list_stored_versions(
+pub(crate) fn list_stored_earlier_versions(
     store: &Store,
     feed: &FeedId,
     (current, known_versions): (&str, &[&str]),
 ) -> Vec<StoredVersion> {
     let n_left = EARLIER_VERSIONS_MAX.saturating_sub(known_versions.len());
     // The result includes the current version, and may include held and just added ones.
-    let versions = match store.list_versions(feed, 0, EARLIER_VERSIONS_MAX + 2) {
+    let versions = match store.list_schedule_versions(feed, 0, EARLIER_VERSIONS_MAX + 2) {
         Ok(versions) => versions,
         Err(error) => {
             tracing::warn!(%feed, %error, "earlier versions of the schedule cannot be read");
@@ -62,12 +62,12 @@ pub(crate) fn list_stored_versions(
 
 /// Reads the trip ids of versions, one after the other, each within `memory` bytes, until it is cancelled. Unreadable
 /// versions are logged and left out.
-pub(crate) fn read_versions(
+pub(crate) fn read_trip_ids_of_versions(
     versions: &[StoredVersion],
     network: &FeedId,
     memory: u64,
     stop: &CancelToken,
-) -> Vec<EarlierVersion> {
+) -> Vec<EarlierVersionTripIds> {
     let read = versions.iter().filter_map(|version| match version.read_trip_ids(memory, stop) {
         Ok(read) => Some(read),
         Err(failure) => {
@@ -85,14 +85,14 @@ impl StoredVersion {
         &self,
         memory: u64,
         stop: &CancelToken,
-    ) -> Result<EarlierVersion, String> {
+    ) -> Result<EarlierVersionTripIds, String> {
         let is_too_much = || "it would take more memory than validation.memory allows".to_owned();
         if self.size > memory {
             return Err(is_too_much());
         }
         let bytes = std::fs::read(&self.file).map_err(|error| error.to_string())?;
         let needed = match estimate_until_cancelled(&bytes, memory, stop) {
-            Err(_) if stop.is_cancelled() => return Err(cancelled_message()),
+            Err(_) if stop.is_cancelled() => return Err(read_cancelled_message()),
             needed => needed.map_err(|error| error.to_string())?,
         };
         if needed > memory {
@@ -103,8 +103,8 @@ impl StoredVersion {
         let trips = match trips {
             Ok(Some(trips)) => trips,
             // Cancelled, which differs from a version without trips.
-            Ok(None) => return Err(cancelled_message()),
-            Err(_) if stop.is_cancelled() => return Err(cancelled_message()),
+            Ok(None) => return Err(read_cancelled_message()),
+            Err(_) if stop.is_cancelled() => return Err(read_cancelled_message()),
             Err(error) => return Err(error.to_string()),
         };
         Ok((Arc::clone(&self.name), Arc::new(trips)))
@@ -112,7 +112,7 @@ impl StoredVersion {
 }
 
 /// Returns the message of a cancelled read.
-fn cancelled_message() -> String {
+fn read_cancelled_message() -> String {
     "it took too long, or its network was removed".to_owned()
 }
 
@@ -138,28 +138,28 @@ fn decode_netex_trip_ids(
     memory: u64,
     stop: &CancelToken,
 ) -> Result<ScheduleTripIds, Error> {
-    let limits = netex_limits(memory);
+    let limits = netex_limits_for_memory(memory);
     let mut files = netex::PublicationSource::new(bytes, &limits.files)?;
     let may_continue = || !stop.is_cancelled();
     let mut read = netex::decode_readable_files(&mut files, &limits, &may_continue)?;
     if let Some(refusal) = read.refused.pop() {
         return Err(refusal);
     }
-    let mut trips = TripIdTables { stop: stop.clone(), ..TripIdTables::default() };
+    let mut trips = TripIdCollector { stop: stop.clone(), ..TripIdCollector::default() };
     netex::write_gtfs(&read.publication, &mut trips, &mut Problems::new())?;
     Ok(trips.ids)
 }
 
 /// A writer that keeps only the trip ids.
 #[derive(Debug, Default)]
-struct TripIdTables {
+struct TripIdCollector {
     ids: ScheduleTripIds,
     /// The column of the trip ids, if the current table is `trips.txt`.
     column: Option<usize>,
     stop: CancelToken,
 }
 
-impl TableWriter for TripIdTables {
+impl TableWriter for TripIdCollector {
     fn begin_table(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
         let column = columns.iter().position(|column| *column == "trip_id");
         self.column = column.filter(|_| table == GtfsFile::Trips.file_name());
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn only_trip_ids_of_the_tables_are_retained() {
-        let mut trips = TripIdTables::default();
+        let mut trips = TripIdCollector::default();
         trips.begin_table("stop_times.txt", &["trip_id", "stop_id"]).unwrap();
         trips.write_row(&["T9", "S"]).unwrap();
         trips.begin_table("trips.txt", &["route_id", "trip_id"]).unwrap();

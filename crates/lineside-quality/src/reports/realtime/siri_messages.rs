@@ -10,16 +10,17 @@ use std::time::Duration;
 
 use lineside_formats::gtfs_rt::proto::FeedMessage;
 use lineside_formats::siri::SiriMessage;
-use lineside_ingest::{Feed, Network, SiriPart};
-use lineside_model::exports::{ExportPart, gtfs_rt_message};
+use lineside_ingest::{Feed, Network, SiriMessagePart};
+use lineside_model::exports::{ExportedEntityKinds, get_gtfs_rt_export};
 use lineside_sync::UnixMillis;
-use lineside_sync::real_time::Stopwatch;
+use lineside_sync::real_time::RealTimeStopwatch;
 use lineside_validate::rules::gtfs_rt::RealtimeRuleScope;
 use lineside_validate::rules::siri::validate_siri_while;
 
-use super::staleness::AgeCheck;
+use super::staleness::LastAgeCheck;
 use super::{
-    FeedMessages, FoundNotices, MessageChecker, MessageInput, decode_message, has_trips_or_vehicles,
+    FeedMessageChecks, MessageChecker, MessageNoticesSoFar, MessageValidationInput,
+    decode_gtfs_rt_message, has_trips_or_vehicles,
 };
 
 /// Time for which changes are gathered before they are validated together.
@@ -32,11 +33,11 @@ const PAGES_TIME_MAX: Duration = Duration::from_secs(600);
 /// The findings in messages that are not validated as a whole yet.
 #[derive(Debug)]
 pub struct GatheredMessages {
-    notices: FoundNotices,
+    notices: MessageNoticesSoFar,
     /// Time of the first message.
-    since: Stopwatch,
+    since: RealTimeStopwatch,
     /// Time of the last message, if it was a page other than the last one.
-    page_since: Option<Stopwatch>,
+    page_since: Option<RealTimeStopwatch>,
     /// Time of the last message.
     at: UnixMillis,
     /// The same time on the clock of the feed's data, in seconds since 1970.
@@ -52,8 +53,8 @@ pub struct GatheredMessages {
 impl GatheredMessages {
     fn start_gathering(at: UnixMillis, received: i64) -> Self {
         Self {
-            notices: FoundNotices::new(),
-            since: Stopwatch::start(),
+            notices: MessageNoticesSoFar::new(),
+            since: RealTimeStopwatch::start_stopwatch(),
             page_since: None,
             at,
             received,
@@ -64,26 +65,29 @@ impl GatheredMessages {
     }
 
     /// Records a message.
-    fn add_message(
+    fn add_siri_message(
         &mut self,
-        (message, part): (&SiriMessage, SiriPart),
+        (message, part): (&SiriMessage, SiriMessagePart),
         at: UnixMillis,
         received: i64,
     ) {
         (self.at, self.received) = (at, received);
         self.has_visits |= message.service_deliveries().any(|it| !it.stop_monitorings.is_empty());
-        self.has_changes |= part == SiriPart::Changes;
-        self.is_complete = part == SiriPart::Whole;
-        self.page_since = (part == SiriPart::Page).then(Stopwatch::start);
+        self.has_changes |= part == SiriMessagePart::Changes;
+        self.is_complete = part == SiriMessagePart::Whole;
+        self.page_since = (part == SiriMessagePart::Page).then(RealTimeStopwatch::start_stopwatch);
     }
 
     /// Returns true if the gathered messages are due for validation.
-    fn is_due_now(&self) -> bool {
-        self.is_due_after(self.since.elapsed(), self.page_since.map(|since| since.elapsed()))
+    fn is_validation_due(&self) -> bool {
+        self.is_validation_due_after(
+            self.since.elapsed(),
+            self.page_since.map(|since| since.elapsed()),
+        )
     }
 
     /// Returns true if messages that were gathered for `gathered` are due, `page` after the last page.
-    fn is_due_after(&self, gathered: Duration, page: Option<Duration>) -> bool {
+    fn is_validation_due_after(&self, gathered: Duration, page: Option<Duration>) -> bool {
         match page {
             _ if self.is_complete => true,
             Some(page) => page >= PAGE_TIME_MAX || gathered >= PAGES_TIME_MAX,
@@ -92,7 +96,7 @@ impl GatheredMessages {
     }
 
     /// Returns the rules that apply. A new subscription has not delivered everything yet.
-    fn rule_scope(&self, has_schedule: bool, is_beginning: bool) -> RealtimeRuleScope {
+    fn applicable_rule_scope(&self, has_schedule: bool, is_beginning: bool) -> RealtimeRuleScope {
         RealtimeRuleScope {
             has_schedule,
             is_translated: true,
@@ -102,19 +106,19 @@ impl GatheredMessages {
     }
 }
 
-impl FeedMessages {
+impl FeedMessageChecks {
     /// Returns true if a message waits, or gathered messages are due. Returns false while they are being validated, so
     /// that the caller never waits for rules.
-    pub fn has_due_messages(&self) -> bool {
-        self.waiting.lock().is_some() || self.gathered_matches(GatheredMessages::is_due_now)
+    pub fn has_messages_due(&self) -> bool {
+        self.waiting.lock().is_some() || self.is_any_gathered(GatheredMessages::is_validation_due)
     }
 
     /// Returns true if a message waits until its schedule is prepared.
     pub fn waits_for_schedule(&self) -> bool {
-        self.waiting.lock().is_some() || self.gathered_matches(|it| it.is_complete)
+        self.waiting.lock().is_some() || self.is_any_gathered(|it| it.is_complete)
     }
 
-    fn gathered_matches(&self, is_met: impl Fn(&GatheredMessages) -> bool) -> bool {
+    fn is_any_gathered(&self, is_met: impl Fn(&GatheredMessages) -> bool) -> bool {
         let gathered = self.gathered.try_lock();
         gathered.is_some_and(|gathered| gathered.as_ref().is_some_and(is_met))
     }
@@ -122,14 +126,15 @@ impl FeedMessages {
 
 impl MessageChecker {
     /// Validates a message by SIRI's own rules, and the whole state if the message contains it.
-    pub fn gather_message(
+    pub fn validate_and_gather_message(
         &self,
         feed: &Feed,
-        (message, part): (&SiriMessage, SiriPart),
+        (message, part): (&SiriMessage, SiriMessagePart),
         at: UnixMillis,
         received: i64,
     ) {
-        let (feed_messages, watch) = (self.feed_messages(feed.id()), Stopwatch::start());
+        let (feed_messages, watch) =
+            (self.get_or_create_feed_checks(feed.id()), RealTimeStopwatch::start_stopwatch());
         let mut gathered_slot = feed_messages.gathered.lock();
         // A message that waits for its schedule is replaced by the next one.
         gathered_slot.take_if(|it| it.is_complete);
@@ -139,28 +144,33 @@ impl MessageChecker {
         let verdict = validate_siri_while(message, &mut gathered.notices.notices, &may_continue);
         gathered.notices.errors.extend(verdict.errors);
         gathered.notices.is_cut_short |= verdict.is_cut_short;
-        gathered.add_message((message, part), at, received);
+        gathered.add_siri_message((message, part), at, received);
         drop(gathered_slot);
         self.checked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(verdict.is_cut_short), Ordering::Relaxed);
-        if part == SiriPart::Whole {
-            self.validate_state(feed, &feed_messages, &watch);
+        if part == SiriMessagePart::Whole {
+            self.validate_current_state(feed, &feed_messages, &watch);
         }
     }
 
     /// Validates gathered messages that are due.
-    pub fn validate_gathered(&self, feed: &Feed, feed_messages: &FeedMessages) {
+    pub fn validate_gathered_if_due(&self, feed: &Feed, feed_messages: &FeedMessageChecks) {
         let is_due =
-            feed_messages.gathered.lock().as_ref().is_some_and(GatheredMessages::is_due_now);
+            feed_messages.gathered.lock().as_ref().is_some_and(GatheredMessages::is_validation_due);
         if is_due {
-            self.validate_state(feed, feed_messages, &Stopwatch::start());
+            self.validate_current_state(feed, feed_messages, &RealTimeStopwatch::start_stopwatch());
         }
     }
 
     /// Validates the state that results from the messages, together with the gathered findings.
-    fn validate_state(&self, feed: &Feed, feed_messages: &FeedMessages, watch: &Stopwatch) {
+    fn validate_current_state(
+        &self,
+        feed: &Feed,
+        feed_messages: &FeedMessageChecks,
+        watch: &RealTimeStopwatch,
+    ) {
         let network = feed.network();
-        let schedule = match self.schedule_for(feed, &network) {
+        let schedule = match self.schedule_for_feed_messages(feed, &network) {
             Ok(Some(schedule)) => schedule,
             // The schedule is being prepared; the next attempt follows in a second.
             Ok(None) => return,
@@ -168,10 +178,10 @@ impl MessageChecker {
                 let gathered = feed_messages.gathered.lock().take();
                 if let Some(gathered) = gathered {
                     let has_activity = || {
-                        current_feed_message(feed, &network)
+                        export_feed_state(feed, &network)
                             .is_some_and(|it| has_trips_or_vehicles(&it.0))
                     };
-                    feed_messages.record_refusal(
+                    feed_messages.record_unchecked_reason(
                         refusal,
                         gathered.at,
                         gathered.received,
@@ -182,27 +192,46 @@ impl MessageChecker {
             }
         };
         let Some(gathered) = feed_messages.gathered.lock().take() else { return };
-        let scope = gathered.rule_scope(schedule.name.is_some(), feed.status().is_beginning);
+        let scope =
+            gathered.applicable_rule_scope(schedule.name.is_some(), feed.status().is_beginning);
         let GatheredMessages { notices, at, received, .. } = gathered;
-        let Some((message, is_retainable)) = current_feed_message(feed, &network) else { return };
-        let others = self.other_messages(&network, feed.id(), received);
+        let Some((message, is_retainable)) = export_feed_state(feed, &network) else { return };
+        let others = self.current_messages_of_other_feeds(&network, feed.id(), received);
         let previous = feed_messages.previous.lock().clone();
-        let message_input =
-            MessageInput { message: &message, previous, others, schedule, scope, received };
+        let message_input = MessageValidationInput {
+            message: &message,
+            previous,
+            others,
+            schedule,
+            scope,
+            received,
+        };
         let was_cut_short = notices.is_cut_short;
-        let is_cut_short =
-            self.validate_message(&network, feed_messages, (message_input, notices), at, watch);
+        let is_cut_short = self.validate_against_schedule_versions(
+            &network,
+            feed_messages,
+            (message_input, notices),
+            at,
+            watch,
+        );
         self.cut_short.fetch_add(u64::from(is_cut_short && !was_cut_short), Ordering::Relaxed);
-        feed_messages.hold_message(Some(message).filter(|_| is_retainable), feed, received);
+        feed_messages.keep_previous_message(
+            Some(message).filter(|_| is_retainable),
+            feed,
+            received,
+        );
         // The age of a message with changes says nothing of the feed.
-        let age_check = scope.is_repeated.then(|| AgeCheck::for_status(at, &feed.status(), scope));
+        let age_check =
+            scope.is_repeated.then(|| LastAgeCheck::for_status(at, &feed.status(), scope));
         feed_messages.findings.lock().age_check = age_check;
     }
 }
 
 /// Returns the current state of a feed as a GTFS-Realtime message, and true if it is small enough to hold.
-fn current_feed_message(feed: &Feed, network: &Network) -> Option<(Arc<FeedMessage>, bool)> {
-    decode_message(&gtfs_rt_message(&network.state(), feed.id().as_str(), ExportPart::All)?.bytes)
+fn export_feed_state(feed: &Feed, network: &Network) -> Option<(Arc<FeedMessage>, bool)> {
+    decode_gtfs_rt_message(
+        &get_gtfs_rt_export(&network.state(), feed.id().as_str(), ExportedEntityKinds::All)?.bytes,
+    )
 }
 
 #[cfg(test)]
@@ -213,22 +242,27 @@ mod tests {
 
     const AT: UnixMillis = UnixMillis(1_795_262_400_000);
 
-    fn gathered(parts: &[SiriPart]) -> GatheredMessages {
+    fn gathered(parts: &[SiriMessagePart]) -> GatheredMessages {
         let mut gathered = GatheredMessages::start_gathering(AT, AT.unix_seconds());
         for part in parts {
-            gathered.add_message((&SiriMessage::default(), *part), AT, AT.unix_seconds());
+            gathered.add_siri_message((&SiriMessage::default(), *part), AT, AT.unix_seconds());
         }
         gathered
     }
 
     #[test]
     fn pages_wait_for_the_last_page_and_changes_for_ten_seconds() {
-        use SiriPart::{Changes, Page, Whole};
-        let check = |parts: &[SiriPart], gathered_for: u64, page: Option<u64>, is_due: bool| {
-            let (gathered_for, page) =
-                (Duration::from_secs(gathered_for), page.map(Duration::from_secs));
-            assert_eq!(gathered(parts).is_due_after(gathered_for, page), is_due, "{parts:?}");
-        };
+        use SiriMessagePart::{Changes, Page, Whole};
+        let check =
+            |parts: &[SiriMessagePart], gathered_for: u64, page: Option<u64>, is_due: bool| {
+                let (gathered_for, page) =
+                    (Duration::from_secs(gathered_for), page.map(Duration::from_secs));
+                assert_eq!(
+                    gathered(parts).is_validation_due_after(gathered_for, page),
+                    is_due,
+                    "{parts:?}"
+                );
+            };
         check(&[Changes], 9, None, false);
         check(&[Changes, Changes], 10, None, true);
         check(&[Page], 15, Some(15), false);
@@ -242,21 +276,21 @@ mod tests {
 
     #[test]
     fn a_query_does_not_wait_for_a_running_check() {
-        let feed_messages = FeedMessages::default();
-        *feed_messages.gathered.lock() = Some(gathered(&[SiriPart::Whole]));
-        assert!(feed_messages.has_due_messages() && feed_messages.waits_for_schedule());
+        let feed_messages = FeedMessageChecks::default();
+        *feed_messages.gathered.lock() = Some(gathered(&[SiriMessagePart::Whole]));
+        assert!(feed_messages.has_messages_due() && feed_messages.waits_for_schedule());
         let (gathering, findings_guard) =
             (feed_messages.gathered.lock(), feed_messages.findings.lock());
-        assert!(!feed_messages.has_due_messages() && !feed_messages.waits_for_schedule());
+        assert!(!feed_messages.has_messages_due() && !feed_messages.waits_for_schedule());
         assert!(!feed_messages.is_recheck_due(&FeedStatus::default(), AT));
         drop((gathering, findings_guard));
     }
 
     #[test]
     fn incomplete_siri_data_are_not_checked_as_whole() {
-        use SiriPart::{Changes, Page, Whole};
-        let is_whole = |parts: &[SiriPart], is_beginning| {
-            gathered(parts).rule_scope(true, is_beginning).is_whole
+        use SiriMessagePart::{Changes, Page, Whole};
+        let is_whole = |parts: &[SiriMessagePart], is_beginning| {
+            gathered(parts).applicable_rule_scope(true, is_beginning).is_whole
         };
         assert!(is_whole(&[Page, Whole], false) && is_whole(&[Changes], false));
         assert!(!is_whole(&[Changes], true), "the first minute of a subscription");

@@ -12,14 +12,14 @@ use lineside_validate::rules::gtfs_rt::{
     AGE_CODES, MessageWithContext, RealtimeRuleScope, ScheduleIndex, validate_message_age,
 };
 
-use super::{FeedMessages, LatestCheck, MessageChecker, MessageFindings, SAMPLES};
+use super::{FeedMessageChecks, LatestCheck, MessageChecker, MessageFindings, SAMPLES};
 
 /// Minimum time between two age checks.
 const AGE_CHECK_INTERVAL_MIN: Duration = Duration::from_secs(30);
 
 /// The state of the source at the last age check.
 #[derive(Debug)]
-pub struct AgeCheck {
+pub struct LastAgeCheck {
     at: UnixMillis,
     /// Number of times that the source had confirmed its message.
     confirmed: u64,
@@ -27,9 +27,13 @@ pub struct AgeCheck {
     scope: RealtimeRuleScope,
 }
 
-impl AgeCheck {
-    pub fn for_status(at: UnixMillis, status: &FeedStatus, scope: RealtimeRuleScope) -> AgeCheck {
-        AgeCheck { at, confirmed: count_confirmations(status), scope }
+impl LastAgeCheck {
+    pub fn for_status(
+        at: UnixMillis,
+        status: &FeedStatus,
+        scope: RealtimeRuleScope,
+    ) -> LastAgeCheck {
+        LastAgeCheck { at, confirmed: count_unchanged_polls(status), scope }
     }
 
     /// Returns true if the check is old, or the clock was set back since.
@@ -39,30 +43,30 @@ impl AgeCheck {
 }
 
 /// Returns the number of times that the source has confirmed its message.
-fn count_confirmations(status: &FeedStatus) -> u64 {
+fn count_unchanged_polls(status: &FeedStatus) -> u64 {
     let is_same = |outcome: &str| matches!(outcome, "same" | "not_modified");
     status.outcomes.iter().filter(|(outcome, _)| is_same(outcome)).map(|(_, count)| count).sum()
 }
 
 impl MessageFindings {
-    fn is_recheck_due(&self, status: &FeedStatus, now: UnixMillis) -> bool {
+    fn is_age_recheck_due(&self, status: &FeedStatus, now: UnixMillis) -> bool {
         let age_check = self.age_check.as_ref();
         age_check
-            .is_some_and(|it| it.is_outdated(now) && count_confirmations(status) > it.confirmed)
+            .is_some_and(|it| it.is_outdated(now) && count_unchanged_polls(status) > it.confirmed)
     }
 }
 
-impl FeedMessages {
+impl FeedMessageChecks {
     /// Returns true if an age check is due and the source has confirmed its message since the last one. Returns false
     /// while another check holds the lock.
     pub fn is_recheck_due(&self, status: &FeedStatus, now: UnixMillis) -> bool {
-        self.findings.try_lock().is_some_and(|findings| findings.is_recheck_due(status, now))
+        self.findings.try_lock().is_some_and(|findings| findings.is_age_recheck_due(status, now))
     }
 
     /// Checks the age of a message that was checked at `at`, and keeps its other findings. Does nothing if another
     /// message has arrived meanwhile.
-    fn check_age(&self, repeated: RepeatedMessage<'_>, at: UnixMillis) {
-        let RepeatedMessage { message, timetable, now, scope, last_check } = repeated;
+    fn recheck_message_age(&self, repeated: UnchangedMessage<'_>, at: UnixMillis) {
+        let UnchangedMessage { message, timetable, now, scope, last_check } = repeated;
         let mut found = Notices::new(SAMPLES);
         let subject = MessageWithContext::new(message, timetable, now).with_rule_scope(scope);
         for error in validate_message_age(&subject, &mut found) {
@@ -74,13 +78,14 @@ impl FeedMessages {
         latest.at = at;
         latest.notices.retain_notice_kinds(|kind| !AGE_CODES.contains(&kind.code));
         latest.notices.merge_notices(found.clone());
-        findings.has_other_codes |= findings.lifecycle.add_recheck(AGE_CODES, &found, at.0);
+        findings.has_other_codes |=
+            findings.lifecycle.record_recheck_findings(AGE_CODES, &found, at.0);
         findings.has_new_findings = true;
     }
 }
 
 /// A message whose age is checked again.
-struct RepeatedMessage<'a> {
+struct UnchangedMessage<'a> {
     message: &'a FeedMessage,
     timetable: &'a ScheduleIndex,
     /// The time in seconds since 1970, on the clock of the feed's data.
@@ -92,25 +97,30 @@ struct RepeatedMessage<'a> {
 
 impl MessageChecker {
     /// Checks the age of a feed's message, if its source has confirmed it for a while.
-    pub fn recheck_age(&self, feed: &Feed, feed_messages: &FeedMessages, at: UnixMillis) {
+    pub fn recheck_age_if_due(
+        &self,
+        feed: &Feed,
+        feed_messages: &FeedMessageChecks,
+        at: UnixMillis,
+    ) {
         let status = feed.status();
         let (last_check, scope) = {
             let mut findings = feed_messages.findings.lock();
-            if !findings.is_recheck_due(&status, at) {
+            if !findings.is_age_recheck_due(&status, at) {
                 return;
             }
             let Some(age_check) = &mut findings.age_check else { return };
-            *age_check = AgeCheck::for_status(at, &status, age_check.scope);
+            *age_check = LastAgeCheck::for_status(at, &status, age_check.scope);
             let scope = age_check.scope;
             (findings.latest.as_ref().map(|latest| latest.at), scope)
         };
         let network = feed.network();
         let previous = feed_messages.previous.lock().clone();
-        let schedule = self.schedule_for(feed, &network).ok().flatten();
+        let schedule = self.schedule_for_feed_messages(feed, &network).ok().flatten();
         if let Some(((message, schedule), last_check)) = previous.zip(schedule).zip(last_check) {
-            let (timetable, now) = (&*schedule.timetable, network.data_now().unix_seconds());
-            feed_messages.check_age(
-                RepeatedMessage { message: &message, timetable, now, scope, last_check },
+            let (timetable, now) = (&*schedule.timetable, network.data_time_now().unix_seconds());
+            feed_messages.recheck_message_age(
+                UnchangedMessage { message: &message, timetable, now, scope, last_check },
                 at,
             );
         }
@@ -130,10 +140,10 @@ mod tests {
     use lineside_sync::SimulatedClock;
 
     use super::super::polled_feed::{poll_test_feed, wait_until_some};
-    use super::super::{FoundNotices, MessageInput, ScheduleVersions};
+    use super::super::{MessageNoticesSoFar, MessageValidationInput, PreparedScheduleVersions};
     use super::*;
     use lineside_config::ValidationConfig;
-    use lineside_sync::real_time::Stopwatch;
+    use lineside_sync::real_time::RealTimeStopwatch;
 
     const MADE: i64 = 1_767_250_000;
 
@@ -149,9 +159,10 @@ mod tests {
         let (message, _) = decode_json(text.as_bytes(), &FeedMessageLimits::default()).unwrap();
         let notices = Arc::new(Notices::new(0));
         let name = Some("a".into());
-        let schedule = ScheduleVersions { name, timetable, notices, earlier_versions: Vec::new() };
+        let schedule =
+            PreparedScheduleVersions { name, timetable, notices, earlier_versions: Vec::new() };
         let timetable = Arc::clone(&schedule.timetable);
-        let message_input = MessageInput {
+        let message_input = MessageValidationInput {
             message: &message,
             previous: None,
             others: Vec::new(),
@@ -159,11 +170,11 @@ mod tests {
             scope: RealtimeRuleScope::default(),
             received: MADE,
         };
-        let feed_messages = FeedMessages::default();
-        feed_messages.validate_input(
-            (message_input, FoundNotices::new()),
+        let feed_messages = FeedMessageChecks::default();
+        feed_messages.validate_and_record(
+            (message_input, MessageNoticesSoFar::new()),
             UnixMillis(0),
-            &Stopwatch::start(),
+            &RealTimeStopwatch::start_stopwatch(),
             Duration::from_secs(60),
         );
         let codes = || -> Vec<String> {
@@ -179,14 +190,14 @@ mod tests {
         assert_eq!(codes(), ["E026 1"]);
         let check_age = |now, last_check, at| {
             let scope = RealtimeRuleScope::default();
-            let repeated = RepeatedMessage {
+            let repeated = UnchangedMessage {
                 message: &message,
                 timetable: &timetable,
                 now,
                 scope,
                 last_check,
             };
-            feed_messages.check_age(repeated, UnixMillis(at));
+            feed_messages.recheck_message_age(repeated, UnixMillis(at));
         };
         check_age(MADE + 60, UnixMillis(0), 60_000);
         assert_eq!(codes(), ["E026 1"], "a message of one minute is not old");
@@ -224,11 +235,11 @@ mod tests {
         let (feed, file) = (("buses", Format::GtfsRt), ("buses.json", text.as_bytes()));
         let ingest = poll_test_feed(feed, file, &folder, &clock, inspector);
         let feed = ingest.find_feed("buses").unwrap();
-        let feed_messages = messages.feed_messages(feed.id());
+        let feed_messages = messages.get_or_create_feed_checks(feed.id());
         let age_check =
             || feed_messages.findings.lock().age_check.as_ref().map(|age_check| age_check.at);
         let first = wait_until_some(&clock, || {
-            age_check().filter(|_| count_confirmations(&feed.status()) > 0)
+            age_check().filter(|_| count_unchanged_polls(&feed.status()) > 0)
         })
         .await;
         let count_checks = || {
@@ -238,17 +249,21 @@ mod tests {
         let is_old =
             || feed_messages.findings.lock().latest.as_ref().unwrap().notices.get("W008").is_some();
         // Later than all times below.
-        clock.advance(Duration::from_secs(200));
+        clock.advance_time(Duration::from_secs(200));
         for (seconds, n_checks) in [(29, 1), (30, 2), (59, 2), (60, 3)] {
-            let n_confirmed = count_confirmations(&feed.status());
+            let n_confirmed = count_unchanged_polls(&feed.status());
             wait_until_some(&clock, || {
-                Some(()).filter(|()| count_confirmations(&feed.status()) > n_confirmed)
+                Some(()).filter(|()| count_unchanged_polls(&feed.status()) > n_confirmed)
             })
             .await;
-            messages.recheck_feed(&feed, &feed_messages, first + Duration::from_secs(seconds));
+            messages.check_waiting_and_unchanged(
+                &feed,
+                &feed_messages,
+                first + Duration::from_secs(seconds),
+            );
             assert_eq!((count_checks(), is_old()), (n_checks, n_checks > 1), "after {seconds} s");
         }
-        ingest.shut_down().await;
+        ingest.stop_polling().await;
     }
 
     #[test]
@@ -257,15 +272,15 @@ mod tests {
             outcomes: outcomes.iter().map(|(outcome, n)| ((*outcome).into(), *n)).collect(),
             ..FeedStatus::default()
         };
-        assert_eq!(count_confirmations(&build_status(&[("new", 7), ("http_500", 3)])), 0);
+        assert_eq!(count_unchanged_polls(&build_status(&[("new", 7), ("http_500", 3)])), 0);
         assert_eq!(
-            count_confirmations(&build_status(&[("same", 2), ("new", 7), ("not_modified", 3)])),
+            count_unchanged_polls(&build_status(&[("same", 2), ("new", 7), ("not_modified", 3)])),
             5
         );
-        let (feed_messages, at) = (FeedMessages::default(), UnixMillis(1_000_000));
+        let (feed_messages, at) = (FeedMessageChecks::default(), UnixMillis(1_000_000));
         let (status, later) = (build_status(&[("same", 9)]), at + AGE_CHECK_INTERVAL_MIN);
         assert!(!feed_messages.is_recheck_due(&status, later), "no message was checked yet");
-        feed_messages.findings.lock().age_check = Some(AgeCheck::for_status(
+        feed_messages.findings.lock().age_check = Some(LastAgeCheck::for_status(
             at,
             &build_status(&[("same", 8)]),
             RealtimeRuleScope::default(),

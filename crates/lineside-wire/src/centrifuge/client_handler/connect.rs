@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use lineside_hub::{Channel, SubscribeError};
+use lineside_hub::{EncodedChannelName, SubscribeError};
 
 use super::limits::PING_INTERVAL;
 use super::reply_writer::ReplyWriter;
-use super::subscribe::{ReplyBudget, subscribe_refusal};
+use super::subscribe::{ReplyBudget, refusal_for_subscribe_error};
 use super::{ClientHandler, ConnectedClient};
-use crate::auth::{ClientIdentity, Refusal, SubscribeGrant};
+use crate::auth::{ClientIdentity, RefusalCode, SubscribeGrant};
 use crate::centrifuge::message::{
     ConnectRequest, ConnectResult, RefreshRequest, RefreshResult, Reply, ServerSub,
 };
@@ -22,7 +22,7 @@ impl ClientHandler {
         request: &ConnectRequest,
         now: Duration,
         out: &mut ReplyWriter<'_>,
-    ) -> Result<Reply, Refusal> {
+    ) -> Result<Reply, RefusalCode> {
         let token = Some(request.token.as_str()).filter(|token| !token.is_empty());
         let identity = self.service.authorizer.authorize_connect(token)?;
         let (expires, ttl) = self.expiry_and_ttl(identity.expires)?;
@@ -34,7 +34,7 @@ impl ClientHandler {
             tracked_subscriptions: Vec::new(),
         };
         self.connected_client = Some(Box::new(client));
-        match self.subscribe_server_side(request, &channels, now, out) {
+        match self.subscribe_to_token_channels(request, &channels, now, out) {
             Ok(subs) => {
                 let connect = ConnectResult {
                     client: (*self.id).into(),
@@ -49,10 +49,10 @@ impl ClientHandler {
             }
             Err(refusal) => {
                 if let Some(client) = self.connected_client.take() {
-                    self.session.unsubscribe_user(&client.identity.user);
+                    self.session.unsubscribe_from_user_orders(&client.identity.user);
                 }
                 out.after_reply.clear();
-                for channel in self.session.channels().cloned().collect::<Vec<_>>() {
+                for channel in self.session.subscribed_channels().cloned().collect::<Vec<_>>() {
                     self.session.unsubscribe(&channel);
                 }
                 Err(refusal)
@@ -60,20 +60,20 @@ impl ClientHandler {
         }
     }
 
-    fn subscribe_server_side(
+    fn subscribe_to_token_channels(
         &mut self,
         request: &ConnectRequest,
-        channels: &[Channel],
+        channels: &[EncodedChannelName],
         now: Duration,
         out: &mut ReplyWriter<'_>,
-    ) -> Result<Vec<ServerSub>, Refusal> {
+    ) -> Result<Vec<ServerSub>, RefusalCode> {
         if let Some(ClientIdentity { user, .. }) =
             self.identity().filter(|identity| !identity.user.is_empty())
         {
             let user = user.clone();
-            match self.session.subscribe_user(&user) {
+            match self.session.subscribe_to_user_orders(&user) {
                 Ok(()) | Err(SubscribeError::AlreadySubscribed) => {}
-                Err(error) => return Err(subscribe_refusal(error)),
+                Err(error) => return Err(refusal_for_subscribe_error(error)),
             }
         }
         let mut budget = ReplyBudget::default();
@@ -81,7 +81,15 @@ impl ClientHandler {
         for channel in channels {
             let resume = request.subs.get(channel.as_str()).cloned().unwrap_or_default();
             let grant = SubscribeGrant::default();
-            match self.subscribe_channel(channel, &resume, &grant, true, now, &mut budget, out) {
+            match self.subscribe_and_take_missed(
+                channel,
+                &resume,
+                &grant,
+                true,
+                now,
+                &mut budget,
+                out,
+            ) {
                 Ok(result) => subs.push(ServerSub { channel: channel.as_str().into(), result }),
                 Err(refusal) if refusal.temporary => return Err(refusal),
                 Err(_) => {}
@@ -95,7 +103,7 @@ impl ClientHandler {
         &mut self,
         request: &RefreshRequest,
         now: Duration,
-    ) -> Result<Reply, Refusal> {
+    ) -> Result<Reply, RefusalCode> {
         let fresh = self.service.authorizer.authorize_connect(Some(&request.token))?;
         let (expires, ttl) = self.expiry_and_ttl(fresh.expires)?;
         let delay = self.service.limits.expired_delay;
@@ -120,7 +128,7 @@ impl ClientHandler {
     pub(super) fn expiry_and_ttl(
         &self,
         at: Option<i64>,
-    ) -> Result<(Option<Duration>, u32), Refusal> {
+    ) -> Result<(Option<Duration>, u32), RefusalCode> {
         let Some(at) = at else { return Ok((None, 0)) };
         let left = at.saturating_sub(self.service.hub.clock().wall_time().unix_seconds());
         let left = u32::try_from(left.min(u32::MAX.into())).unwrap_or(0);

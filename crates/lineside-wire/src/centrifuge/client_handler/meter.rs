@@ -9,19 +9,19 @@ use super::limits::BYTES_PER_COMMAND;
 const PARTS: u64 = 1_000;
 
 #[derive(Debug)]
-pub(super) struct CommandMeter {
+pub(super) struct CommandRateLimiter {
     level: u64,
     /// The time of the level.
     at: Duration,
 }
 
-impl CommandMeter {
+impl CommandRateLimiter {
     pub(super) fn new(now: Duration) -> Self {
         Self { level: 0, at: now }
     }
 
     /// Counts a command of `bytes` bytes; returns false if it exceeds the limit.
-    pub(super) fn charge_command(
+    pub(super) fn count_command_within_limit(
         &mut self,
         bytes: usize,
         now: Duration,
@@ -46,17 +46,17 @@ mod tests {
     fn a_burst_is_allowed_and_a_flood_is_refused() {
         let limits =
             ClientLimits { commands_burst: 10, commands_per_second: 2, ..ClientLimits::default() };
-        let mut meter = CommandMeter::new(Duration::ZERO);
-        assert!((0..10).all(|_| meter.charge_command(20, Duration::ZERO, &limits)));
-        assert!(!meter.charge_command(20, Duration::ZERO, &limits));
-        let mut meter = CommandMeter::new(Duration::ZERO);
-        assert!((0..1_000_u64).all(|n| meter.charge_command(
+        let mut meter = CommandRateLimiter::new(Duration::ZERO);
+        assert!((0..10).all(|_| meter.count_command_within_limit(20, Duration::ZERO, &limits)));
+        assert!(!meter.count_command_within_limit(20, Duration::ZERO, &limits));
+        let mut meter = CommandRateLimiter::new(Duration::ZERO);
+        assert!((0..1_000_u64).all(|n| meter.count_command_within_limit(
             20,
             Duration::from_millis(n * 500),
             &limits
         )));
         assert!(
-            !meter.charge_command(100 << 10, Duration::from_secs(500), &limits),
+            !meter.count_command_within_limit(100 << 10, Duration::from_secs(500), &limits),
             "the size of a command is charged, too"
         );
     }

@@ -18,19 +18,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_hub::{Channel, Delivery, Hub, Membership, PresenceMember, Session, SubscriptionEnd};
+use lineside_hub::{
+    ClientDelivery, EncodedChannelName, Hub, PresenceMember, PresenceMembership, Session,
+    SubscriptionEndReason,
+};
 
 pub use self::limits::{ClientLimits, PING_INTERVAL, REPLY_BYTES_MAX, REPLY_PUBLICATIONS_MAX};
 
-use self::meter::CommandMeter;
+use self::meter::CommandRateLimiter;
 use self::reply_writer::ReplyWriter;
 use super::message::{Reply, ReplyError};
 use super::{
-    BadCommand, Command, CommandReader, CommandRequest, ProtocolFormat, ThreadCodecs, push,
+    Command, CommandReadError, CommandReader, CommandRequest, ProtocolFormat, ThreadCodecs, push,
 };
-use crate::auth::{Authorizer, ClientIdentity, Refusal};
+use crate::auth::{Authorizer, ClientIdentity, RefusalCode};
 use crate::codes;
-use crate::websocket::{Deflater, ReadError, frame};
+use crate::websocket::{Deflater, WebSocketReadError, frame};
 
 /// The state shared by all connections of a node.
 #[derive(Clone, Debug)]
@@ -54,8 +57,8 @@ pub struct ConnectionClose {
 
 impl ConnectionClose {
     /// Returns the last frame that the server sends.
-    pub fn close_frame(&self) -> Bytes {
-        frame::encode_close(self.code, &self.reason)
+    pub fn encoded_close_frame(&self) -> Bytes {
+        frame::encode_close_frame(self.code, &self.reason)
     }
 }
 
@@ -65,14 +68,14 @@ impl From<&'static codes::DisconnectCode> for ConnectionClose {
     }
 }
 
-impl From<ReadError> for ConnectionClose {
-    fn from(error: ReadError) -> Self {
+impl From<WebSocketReadError> for ConnectionClose {
+    fn from(error: WebSocketReadError) -> Self {
         Self { code: error.close_code(), reason: error.to_string().into() }
     }
 }
 
-impl From<BadCommand> for ConnectionClose {
-    fn from(_: BadCommand) -> Self {
+impl From<CommandReadError> for ConnectionClose {
+    fn from(_: CommandReadError) -> Self {
         Self::from(&codes::BAD_MESSAGE)
     }
 }
@@ -100,7 +103,7 @@ pub struct ClientHandler {
     id: Arc<str>,
     opened_at: Duration,
     connected_client: Option<Box<ConnectedClient>>,
-    meter: CommandMeter,
+    meter: CommandRateLimiter,
     deferred: Option<Box<DeferredCommands>>,
     /// The time by which a ping must be answered.
     pong_due: Option<Duration>,
@@ -117,8 +120,8 @@ struct ConnectedClient {
 
 /// A subscription that counts as present, or expires.
 struct TrackedSubscription {
-    channel: Channel,
-    _membership: Option<Membership>,
+    channel: EncodedChannelName,
+    _membership: Option<PresenceMembership>,
     expires: Option<Duration>,
 }
 
@@ -140,7 +143,7 @@ impl ClientHandler {
         id: u128,
         now: Duration,
     ) -> Self {
-        let meter = CommandMeter::new(now);
+        let meter = CommandRateLimiter::new(now);
         Self {
             service,
             session,
@@ -175,7 +178,7 @@ impl ClientHandler {
     }
 
     /// Returns true if the handler waits to be resumed.
-    pub fn is_deferred(&self) -> bool {
+    pub fn has_deferred_commands(&self) -> bool {
         self.deferred.is_some()
     }
 
@@ -193,31 +196,35 @@ impl ClientHandler {
         out: &mut VecDeque<Bytes>,
     ) -> ReceiveOutcome {
         let commands = CommandReader::new(self.format, message);
-        self.run_commands(None, commands, now, deflater, out)
+        self.answer_commands_into_frames(None, commands, now, deflater, out)
     }
 
     /// Continues where [`receive_message`](Self::receive_message) or this method stopped.
-    pub fn resume_commands(
+    pub fn resume_deferred_commands(
         &mut self,
         now: Duration,
         deflater: &mut Deflater,
         out: &mut VecDeque<Bytes>,
     ) -> ReceiveOutcome {
         match self.deferred.take() {
-            Some(deferred) => {
-                self.run_commands(deferred.command, deferred.rest, now, deflater, out)
-            }
+            Some(deferred) => self.answer_commands_into_frames(
+                deferred.command,
+                deferred.rest,
+                now,
+                deflater,
+                out,
+            ),
             None => ReceiveOutcome::Ready,
         }
     }
 
     /// Counts other input of `bytes` bytes. Returns an error if it exceeds the limit.
-    pub(super) fn charge_input(
+    pub(super) fn count_input_within_limit(
         &mut self,
         bytes: usize,
         now: Duration,
     ) -> Result<(), ConnectionClose> {
-        if self.meter.charge_command(bytes, now, &self.service.limits) {
+        if self.meter.count_command_within_limit(bytes, now, &self.service.limits) {
             Ok(())
         } else {
             Err(ConnectionClose::from(&codes::FLOOD))
@@ -226,15 +233,19 @@ impl ClientHandler {
 
     /// Adds the pieces of the next delivery's frame, or of several deliveries' frames. Returns false if there is none
     /// now, or if the connection has a [pending close](Self::pending_close).
-    pub fn next_frames(&mut self, into: &mut Vec<Bytes>, codecs: &mut ThreadCodecs) -> bool {
+    pub fn next_delivery_frames(
+        &mut self,
+        into: &mut Vec<Bytes>,
+        codecs: &mut ThreadCodecs,
+    ) -> bool {
         while self.closing.is_none() {
-            if let Some(run) = self.next_run_frames(codecs) {
+            if let Some(run) = self.next_publication_frames(codecs) {
                 into.push(run);
                 return true;
             }
             let Some(delivery) = self.session.next_delivery() else { return false };
             let deflater = self.deflate.then_some(&mut codecs.deflater);
-            if let Some(pieces) = self.encode_delivery(&delivery, deflater) {
+            if let Some(pieces) = self.encode_delivery_or_close(&delivery, deflater) {
                 into.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
                 return true;
             }
@@ -243,59 +254,63 @@ impl ClientHandler {
     }
 
     /// Returns the next publications as one run of frames, shared by all connections of equal format and compression.
-    fn next_run_frames(&mut self, codecs: &mut ThreadCodecs) -> Option<Bytes> {
+    fn next_publication_frames(&mut self, codecs: &mut ThreadCodecs) -> Option<Bytes> {
         let Self { session, format, deflate, .. } = self;
         let ThreadCodecs { runs, deflater, .. } = codecs;
-        session.next_run(push::frame_slot(*format, *deflate), runs, |it| {
-            let deflater = deflate.then_some(&mut *deflater);
-            push::encode_publication(it.channel, it.publication, *format, deflater)
-        })
+        session.next_joined_publications(
+            push::frame_slot_for_format(*format, *deflate),
+            runs,
+            |it| {
+                let deflater = deflate.then_some(&mut *deflater);
+                push::encode_publication_frame(it.channel, it.publication, *format, deflater)
+            },
+        )
     }
 
     /// Returns the delivery's frame; `None` if the delivery ends the connection, or is not for this client.
-    fn encode_delivery(
+    fn encode_delivery_or_close(
         &mut self,
-        delivery: &Delivery,
+        delivery: &ClientDelivery,
         deflater: Option<&mut Deflater>,
-    ) -> Option<push::Pieces> {
+    ) -> Option<push::FramePieces> {
         match delivery {
-            Delivery::Ended { why: SubscriptionEnd::Slow, .. } => {
+            ClientDelivery::Ended { why: SubscriptionEndReason::Slow, .. } => {
                 self.closing = Some(ConnectionClose::from(&codes::SLOW));
                 None
             }
-            Delivery::Ended {
+            ClientDelivery::Ended {
                 channel,
-                why: why @ (SubscriptionEnd::Lost | SubscriptionEnd::GroupEnded),
+                why: why @ (SubscriptionEndReason::Lost | SubscriptionEndReason::GroupEnded),
             } => {
-                self.forget_channel(channel);
+                self.drop_channel_presence_and_expiry(channel);
                 let code = match why {
-                    SubscriptionEnd::GroupEnded => &codes::FEED_CHANGED,
+                    SubscriptionEndReason::GroupEnded => &codes::FEED_CHANGED,
                     _ => &codes::INSUFFICIENT_STATE,
                 };
-                let end = push::encode_unsubscribe(channel, code, self.format);
+                let end = push::encode_unsubscribe_frame(channel, code, self.format);
                 Some([end, Bytes::new(), Bytes::new()])
             }
-            Delivery::Disconnect { order, .. } => {
+            ClientDelivery::Disconnect { order, .. } => {
                 if order.applies_to_client(&self.id) {
                     let reason = Cow::Owned(order.reason.as_ref().into());
                     self.closing = Some(ConnectionClose { code: order.code, reason });
                 }
                 None
             }
-            other => push::encode_delivery(other, self.format, deflater),
+            other => push::encode_delivery_frame(other, self.format, deflater),
         }
     }
 
     /// Adds a ping, which must be answered in time. Does nothing before the client has connected.
-    pub fn send_ping(&mut self, now: Duration, out: &mut VecDeque<Bytes>) {
+    pub fn queue_ping(&mut self, now: Duration, out: &mut VecDeque<Bytes>) {
         if self.connected_client.is_some() {
-            out.push_back(push::encode_ping(self.format));
+            out.push_back(push::encode_ping_frame(self.format));
             self.pong_due.get_or_insert(now + self.service.limits.pong_within);
         }
     }
 
     /// Returns the next time at which [`handle_due`](Self::handle_due) must be called.
-    pub fn next_due(&self) -> Option<Duration> {
+    pub fn next_deadline(&self) -> Option<Duration> {
         let subscriptions =
             self.connected_client.iter().flat_map(|joined| &joined.tracked_subscriptions);
         let expiry = self.connected_client.as_ref().and_then(|joined| joined.expires);
@@ -304,7 +319,7 @@ impl ClientHandler {
     }
 
     /// Handles due events: expired subscriptions and the end of the connection. Adds unsubscribe pushes to `out`.
-    pub fn handle_due(
+    pub fn handle_passed_deadlines(
         &mut self,
         now: Duration,
         out: &mut VecDeque<Bytes>,
@@ -323,8 +338,8 @@ impl ClientHandler {
         let expired = client.tracked_subscriptions.iter().filter(|it| is_due(it.expires));
         for channel in expired.map(|it| it.channel.clone()).collect::<Vec<_>>() {
             self.session.unsubscribe(&channel);
-            self.forget_channel(&channel);
-            out.push_back(push::encode_unsubscribe(
+            self.drop_channel_presence_and_expiry(&channel);
+            out.push_back(push::encode_unsubscribe_frame(
                 &channel,
                 &codes::SUBSCRIPTION_EXPIRED,
                 self.format,
@@ -339,7 +354,7 @@ impl ClientHandler {
         is_unconnected.then(|| self.opened_at + self.service.limits.connect_within)
     }
 
-    fn run_commands(
+    fn answer_commands_into_frames(
         &mut self,
         first: Option<Command>,
         mut commands: CommandReader<'_>,
@@ -378,17 +393,17 @@ impl ClientHandler {
             self.answer_command(command, now, out)?;
         }
         loop {
-            if commands.remaining_bytes() == 0 {
+            if commands.unread_byte_count() == 0 {
                 return Ok(ReceiveOutcome::Ready);
             }
-            if out.is_full() {
+            if out.must_wait_for_socket() {
                 return Ok(ReceiveOutcome::Full);
             }
-            let before = commands.remaining_bytes();
+            let before = commands.unread_byte_count();
             let Some(command) = commands.next() else { return Ok(ReceiveOutcome::Ready) };
-            self.charge_input(before - commands.remaining_bytes(), now)?;
+            self.count_input_within_limit(before - commands.unread_byte_count(), now)?;
             let command = command?;
-            if let Some(token) = self.unchecked_token(&command) {
+            if let Some(token) = self.unchecked_token_of_command(&command) {
                 let rest = CommandReader::new(self.format, Vec::new());
                 self.deferred = Some(Box::new(DeferredCommands { command: Some(command), rest }));
                 return Ok(ReceiveOutcome::Check(token));
@@ -398,7 +413,7 @@ impl ClientHandler {
     }
 
     /// Returns the command's token, if it has one that is slow to check.
-    fn unchecked_token(&self, command: &Command) -> Option<Box<str>> {
+    fn unchecked_token_of_command(&self, command: &Command) -> Option<Box<str>> {
         let token = match &command.request {
             CommandRequest::Connect(request) => &request.token,
             CommandRequest::Subscribe(request) => &request.token,
@@ -429,23 +444,23 @@ impl ClientHandler {
             }
             // The server ignores data that a client merely sends.
             (CommandRequest::Send, true) => return Ok(()),
-            (request, true) => self.answer_request(request, now, out),
+            (request, true) => self.answer_non_connect_request(request, now, out),
         };
         let reply = match answered {
             Ok(reply) => Reply { id, ..reply },
-            Err(refusal) => refusal_reply(id, refusal),
+            Err(refusal) => error_reply_for_refusal(id, refusal),
         };
-        out.write_reply(&reply);
+        out.append_reply(&reply);
         for delivery in std::mem::take(&mut out.after_reply) {
-            if let Some(pieces) = self.encode_delivery(&delivery, out.deflater()) {
-                out.push_frame(pieces);
+            if let Some(pieces) = self.encode_delivery_or_close(&delivery, out.deflater()) {
+                out.push_frame_after_replies(pieces);
             }
         }
         Ok(())
     }
 
     /// Returns the client's data as other members of a channel see them.
-    fn presence_member(&self, channel_info: Bytes) -> Arc<PresenceMember> {
+    fn own_presence_data(&self, channel_info: Bytes) -> Arc<PresenceMember> {
         let identity = self.identity();
         Arc::new(PresenceMember {
             client: self.id.clone(),
@@ -456,18 +471,18 @@ impl ClientHandler {
     }
 
     /// Drops the channel's presence and expiry.
-    fn forget_channel(&mut self, channel: &Channel) {
+    fn drop_channel_presence_and_expiry(&mut self, channel: &EncodedChannelName) {
         if let Some(client) = &mut self.connected_client {
             client.tracked_subscriptions.retain(|it| it.channel != *channel);
         }
     }
 
-    fn is_subscribed_to(&self, channel: &Channel) -> bool {
-        self.session.channels().any(|it| it == channel)
+    fn is_subscribed_to(&self, channel: &EncodedChannelName) -> bool {
+        self.session.subscribed_channels().any(|it| it == channel)
     }
 }
 
-fn refusal_reply(id: u32, refusal: Refusal) -> Reply {
+fn error_reply_for_refusal(id: u32, refusal: RefusalCode) -> Reply {
     let codes::ErrorCode { code, text, temporary, .. } = *refusal;
     let error = ReplyError { code, message: text.into(), temporary };
     Reply { id, error: Some(error), ..Reply::default() }

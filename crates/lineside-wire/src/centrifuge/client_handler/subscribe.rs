@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use lineside_hub::{
-    BadChannel, Channel, Delivery, Epoch, Membership, Position, PresenceError, ResolveError,
-    SubscribeError,
+    BadChannelName, ChannelResolveError, ClientDelivery, EncodedChannelName, Epoch, Position,
+    PresenceError, PresenceMembership, SubscribeError,
 };
 use prost::Message as _;
 
 use super::limits::{REPLY_BYTES_MAX, REPLY_PUBLICATIONS_MAX};
 use super::reply_writer::ReplyWriter;
 use super::{ClientHandler, TrackedSubscription};
-use crate::auth::{Refusal, SubscribeGrant};
+use crate::auth::{RefusalCode, SubscribeGrant};
 use crate::centrifuge::message::{
     Publication, Reply, ResumePoint, SubRefreshRequest, SubRefreshResult, SubscribeRequest,
     SubscribeResult,
@@ -32,12 +32,12 @@ impl Default for ReplyBudget {
 }
 
 impl ReplyBudget {
-    pub(super) fn is_spent(&self) -> bool {
+    pub(super) fn is_budget_used_up(&self) -> bool {
         self.publications == 0 || self.bytes == 0
     }
 
     /// Counts the publication if it fits; returns false otherwise.
-    pub(super) fn charge_publication(&mut self, publication: &Publication) -> bool {
+    pub(super) fn count_publication_if_it_fits(&mut self, publication: &Publication) -> bool {
         let bytes = publication.encoded_len();
         let fits = self.publications > 0 && bytes <= self.bytes;
         if fits {
@@ -51,9 +51,9 @@ impl ReplyBudget {
 }
 
 /// Returns the error reply to a refused subscription.
-pub(super) fn subscribe_refusal(error: SubscribeError) -> Refusal {
+pub(super) fn refusal_for_subscribe_error(error: SubscribeError) -> RefusalCode {
     match error {
-        SubscribeError::Unresolved(error) => channel_refusal(error),
+        SubscribeError::Unresolved(error) => refusal_for_resolve_error(error),
         SubscribeError::AlreadySubscribed => &codes::ALREADY_SUBSCRIBED,
         SubscribeError::TooManyChannels => &codes::LIMIT_EXCEEDED,
         SubscribeError::TooManyRooms => &codes::TOO_MANY_REQUESTS,
@@ -61,17 +61,18 @@ pub(super) fn subscribe_refusal(error: SubscribeError) -> Refusal {
     }
 }
 
-pub(super) fn channel_refusal(error: ResolveError) -> Refusal {
+pub(super) fn refusal_for_resolve_error(error: ChannelResolveError) -> RefusalCode {
     match error {
-        ResolveError::UnknownFeed
-        | ResolveError::UnknownItem(_)
-        | ResolveError::BadChannel(BadChannel::UnknownForm) => &codes::UNKNOWN_CHANNEL,
-        ResolveError::BadChannel(_) => &codes::BAD_REQUEST,
+        ChannelResolveError::UnknownFeed
+        | ChannelResolveError::UnknownItem(_)
+        | ChannelResolveError::BadChannel(BadChannelName::UnknownForm) => &codes::UNKNOWN_CHANNEL,
+        ChannelResolveError::BadChannel(_) => &codes::BAD_REQUEST,
     }
 }
 
-pub(super) fn parse_channel(name: &str) -> Result<Channel, Refusal> {
-    Channel::parse_name(name).map_err(|error| channel_refusal(error.into()))
+pub(super) fn parse_channel_name(name: &str) -> Result<EncodedChannelName, RefusalCode> {
+    EncodedChannelName::parse_channel_name(name)
+        .map_err(|error| refusal_for_resolve_error(error.into()))
 }
 
 impl ClientHandler {
@@ -80,18 +81,29 @@ impl ClientHandler {
         request: SubscribeRequest,
         now: Duration,
         out: &mut ReplyWriter<'_>,
-    ) -> Result<Reply, Refusal> {
-        let channel = parse_channel(&request.channel)?;
-        let grant = self.authorize_channel(&channel, &request.token)?;
+    ) -> Result<Reply, RefusalCode> {
+        let channel = parse_channel_name(&request.channel)?;
+        let grant = self.authorize_channel_subscription(&channel, &request.token)?;
         let SubscribeRequest { recover, epoch, offset, join_leave, .. } = request;
         let resume = ResumePoint { recover, epoch, offset };
         let mut budget = ReplyBudget::default();
-        let result =
-            self.subscribe_channel(&channel, &resume, &grant, join_leave, now, &mut budget, out)?;
+        let result = self.subscribe_and_take_missed(
+            &channel,
+            &resume,
+            &grant,
+            join_leave,
+            now,
+            &mut budget,
+            out,
+        )?;
         Ok(Reply { subscribe: Some(result), ..Reply::default() })
     }
 
-    fn authorize_channel(&self, channel: &Channel, token: &str) -> Result<SubscribeGrant, Refusal> {
+    fn authorize_channel_subscription(
+        &self,
+        channel: &EncodedChannelName,
+        token: &str,
+    ) -> Result<SubscribeGrant, RefusalCode> {
         let token = Some(token).filter(|token| !token.is_empty());
         let identity = self.identity().ok_or(&codes::UNAUTHORIZED)?;
         self.service.authorizer.authorize_subscribe(identity, channel, token)
@@ -100,16 +112,16 @@ impl ClientHandler {
     /// Subscribes to the channel and returns the client's position. The reply contains the missed publications as far
     /// as they fit.
     #[expect(clippy::too_many_arguments, reason = "a subscription needs all these parameters")]
-    pub(super) fn subscribe_channel(
+    pub(super) fn subscribe_and_take_missed(
         &mut self,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         resume: &ResumePoint,
         grant: &SubscribeGrant,
         wants_members: bool,
         now: Duration,
         budget: &mut ReplyBudget,
         out: &mut ReplyWriter<'_>,
-    ) -> Result<SubscribeResult, Refusal> {
+    ) -> Result<SubscribeResult, RefusalCode> {
         let (expires, ttl) = self.expiry_and_ttl(grant.expires)?;
         let namespace = self.service.hub.find_namespace(channel);
         let has_history = namespace.is_none_or(|it| it.history.is_some());
@@ -120,8 +132,10 @@ impl ClientHandler {
             epoch: resume.epoch.parse().unwrap_or(Epoch::from_bits(0)),
             offset: resume.offset,
         });
-        let subscribed = self.session.subscribe(channel, claim).map_err(subscribe_refusal)?;
-        let membership = match self.join_presence(channel, grant, counts, tells) {
+        let subscribed =
+            self.session.subscribe(channel, claim).map_err(refusal_for_subscribe_error)?;
+        let membership = match self.count_presence_and_follow_members(channel, grant, counts, tells)
+        {
             Ok(membership) => membership,
             Err(refusal) => {
                 self.session.unsubscribe(channel);
@@ -137,8 +151,11 @@ impl ClientHandler {
             }
         }
         let recovered = subscribed.recovered && claim.is_some();
-        let publications =
-            if recovered { self.take_missed(channel, budget, out) } else { Vec::new() };
+        let publications = if recovered {
+            self.take_missed_publications(channel, budget, out)
+        } else {
+            Vec::new()
+        };
         Ok(SubscribeResult {
             expires: expires.is_some(),
             ttl,
@@ -153,21 +170,23 @@ impl ClientHandler {
     }
 
     /// Counts the client as present, and subscribes it to joins and leaves.
-    fn join_presence(
+    fn count_presence_and_follow_members(
         &mut self,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         grant: &SubscribeGrant,
         counts: bool,
         tells: bool,
-    ) -> Result<Option<Membership>, Refusal> {
+    ) -> Result<Option<PresenceMembership>, RefusalCode> {
         if tells {
-            self.session.subscribe_members(channel).map_err(subscribe_refusal)?;
+            self.session
+                .subscribe_to_joins_and_leaves(channel)
+                .map_err(refusal_for_subscribe_error)?;
         }
         if !counts {
             return Ok(None);
         }
-        let member = self.presence_member(grant.info.clone());
-        match self.service.hub.enter_presence(channel, member) {
+        let member = self.own_presence_data(grant.info.clone());
+        match self.service.hub.count_as_present(channel, member) {
             Ok(membership) => Ok(Some(membership)),
             Err(PresenceError::PresenceDisabled) => Ok(None),
             Err(PresenceError::Full) => Err(&codes::TOO_MANY_REQUESTS),
@@ -176,22 +195,22 @@ impl ClientHandler {
 
     /// Returns the missed publications as far as they fit. Deliveries that were pulled but do not fit are sent after
     /// the reply.
-    fn take_missed(
+    fn take_missed_publications(
         &mut self,
-        channel: &Channel,
+        channel: &EncodedChannelName,
         budget: &mut ReplyBudget,
         out: &mut ReplyWriter<'_>,
     ) -> Vec<Publication> {
         let mut missed = Vec::new();
-        while !budget.is_spent() {
+        while !budget.is_budget_used_up() {
             match self.session.next_channel_delivery(channel) {
                 None => break,
-                Some(Delivery::Publication { publication, channel, epoch }) => {
+                Some(ClientDelivery::Publication { publication, channel, epoch }) => {
                     let entry = push::to_reply_publication(&publication);
-                    if budget.charge_publication(&entry) {
+                    if budget.count_publication_if_it_fits(&entry) {
                         missed.push(entry);
                     } else {
-                        let delivery = Delivery::Publication { publication, channel, epoch };
+                        let delivery = ClientDelivery::Publication { publication, channel, epoch };
                         out.after_reply.push(delivery);
                     }
                 }
@@ -209,12 +228,12 @@ impl ClientHandler {
         &mut self,
         request: &SubRefreshRequest,
         now: Duration,
-    ) -> Result<Reply, Refusal> {
-        let channel = parse_channel(&request.channel)?;
+    ) -> Result<Reply, RefusalCode> {
+        let channel = parse_channel_name(&request.channel)?;
         if !self.is_subscribed_to(&channel) {
             return Err(&codes::PERMISSION_DENIED);
         }
-        let grant = self.authorize_channel(&channel, &request.token)?;
+        let grant = self.authorize_channel_subscription(&channel, &request.token)?;
         let (expires, ttl) = self.expiry_and_ttl(grant.expires)?;
         let due = expires.map(|it| now + it + self.service.limits.expired_delay);
         if let Some(client) = &mut self.connected_client {
@@ -231,10 +250,10 @@ impl ClientHandler {
         Ok(Reply { sub_refresh: Some(result), ..Reply::default() })
     }
 
-    pub(super) fn handle_unsubscribe(&mut self, channel: &str) -> Result<Reply, Refusal> {
-        let channel = parse_channel(channel)?;
+    pub(super) fn handle_unsubscribe(&mut self, channel: &str) -> Result<Reply, RefusalCode> {
+        let channel = parse_channel_name(channel)?;
         self.session.unsubscribe(&channel);
-        self.forget_channel(&channel);
+        self.drop_channel_presence_and_expiry(&channel);
         Ok(Reply { unsubscribe: Some(Default::default()), ..Reply::default() })
     }
 }

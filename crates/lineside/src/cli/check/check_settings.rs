@@ -9,13 +9,13 @@ use lineside_quality::check::ensure_known_codes;
 use toml::value::Datetime;
 use toml::{Table, Value};
 
-use super::{FailOn, parse_country};
+use super::{FailSeverity, parse_country};
 use crate::cli::CommandFailure;
 
 /// The settings that the file may contain.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CheckSettings {
-    pub(super) fail_on: Option<FailOn>,
+    pub(super) fail_on: Option<FailSeverity>,
     pub(super) ignore: Vec<String>,
     pub(super) country: Option<[u8; 2]>,
     pub(super) date: Option<Date>,
@@ -34,15 +34,15 @@ impl CheckSettings {
     }
 
     fn parse_toml(text: &str) -> Result<CheckSettings, String> {
-        let table: Table = text.parse().map_err(|error| error_with_line(text, &error))?;
+        let table: Table = text.parse().map_err(|error| format_toml_error(text, &error))?;
         let mut settings = CheckSettings::default();
         for (key, value) in &table {
             let refused = |reason: String| format!("{key}: {reason}");
             match key.as_str() {
                 "fail_on" => settings.fail_on = Some(parse_fail_on(value).map_err(refused)?),
                 "ignore" => settings.ignore = parse_ignored(value).map_err(refused)?,
-                "country" => settings.country = Some(country_for_check(value).map_err(refused)?),
-                "date" => settings.date = Some(parse_date(value).map_err(refused)?),
+                "country" => settings.country = Some(parse_country_value(value).map_err(refused)?),
+                "date" => settings.date = Some(parse_toml_date(value).map_err(refused)?),
                 _ => {
                     let known = "expected fail_on, ignore, country or date";
                     return Err(refused(format!("unknown setting; {known}")));
@@ -54,15 +54,15 @@ impl CheckSettings {
 }
 
 /// Formats a TOML error in one line, as all messages are.
-fn error_with_line(text: &str, fault: &toml::de::Error) -> String {
+fn format_toml_error(text: &str, fault: &toml::de::Error) -> String {
     let before = fault.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
     let error_text: Vec<&str> = fault.message().lines().map(str::trim).collect();
     format!("line {line}: {}", error_text.join("; "))
 }
 
-fn parse_fail_on(value: &Value) -> Result<FailOn, String> {
-    let named = value.as_str().and_then(|name| FailOn::from_str(name, false).ok());
+fn parse_fail_on(value: &Value) -> Result<FailSeverity, String> {
+    let named = value.as_str().and_then(|name| FailSeverity::from_str(name, false).ok());
     named.ok_or_else(|| {
         format!(
             "expected \"error\", \"warning\", \"info\" or \"never\", not {value}; write fail_on = \"warning\""
@@ -79,14 +79,14 @@ fn parse_ignored(value: &Value) -> Result<Vec<String>, String> {
     Ok(codes)
 }
 
-fn country_for_check(value: &Value) -> Result<[u8; 2], String> {
+fn parse_country_value(value: &Value) -> Result<[u8; 2], String> {
     let letters = value.as_str().map(parse_country);
     let code = letters.unwrap_or_else(|| Err(format!("{value} is not a country")));
     code.map_err(|reason| format!("{reason}; write country = \"NO\""))
 }
 
 /// Parses a day from a TOML date or a string.
-fn parse_date(value: &Value) -> Result<Date, String> {
+fn parse_toml_date(value: &Value) -> Result<Date, String> {
     let date = match value {
         Value::Datetime(Datetime { date: Some(date), time: None, offset: None }) => {
             Some(date.to_string())
@@ -114,7 +114,7 @@ mod tests {
     fn every_setting_is_read() {
         let text = "fail_on = \"warning\"\nignore = [\"unknown_file\"]\ncountry = \"no\"\n";
         let expected = CheckSettings {
-            fail_on: Some(FailOn::Warning),
+            fail_on: Some(FailSeverity::Warning),
             ignore: vec!["unknown_file".to_owned()],
             country: Some(*b"NO"),
             date: None,

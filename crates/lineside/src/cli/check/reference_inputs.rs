@@ -7,23 +7,25 @@ use lineside_formats::{Format, sniff_format};
 use lineside_quality::check::NOT_REAL_TIME;
 use lineside_validate::rules::gbfs;
 
-use super::{CheckArguments, CheckPlan, CheckSystemFiles, INPUT_BYTES_MAX, read_check_input};
+use super::{
+    CheckArguments, CheckPlan, GbfsSystemCheckFiles, INPUT_BYTES_MAX, read_input_and_gbfs_files,
+};
 use crate::cli::{
-    CommandFailure, convert::parse_siri_ids, input, input::AddressScope, input::redacted_name,
-    print,
+    CommandFailure, convert::parse_siri_id_mapping, input, input::AllowedAddresses,
+    input::redacted_name, print,
 };
 
 /// Checks the arguments before anything is read.
 ///
 /// # Errors
 /// Returns an error if several inputs are standard input, or if a file blocks the folder for reports.
-pub(super) fn check_usage(arguments: &CheckArguments) -> Result<(), CommandFailure> {
+pub(super) fn check_arguments_usable(arguments: &CheckArguments) -> Result<(), CommandFailure> {
     let inputs = [&Some(arguments.input.clone()), &arguments.r#static, &arguments.previous];
     if inputs.into_iter().filter(|input| input.as_deref() == Some("-")).count() > 1 {
         let words = "-: only one of the input, --static and --previous can be standard input";
         return Err(CommandFailure::Usage(words.to_owned()));
     }
-    let output = arguments.output.as_deref().and_then(find_blocking_file);
+    let output = arguments.output.as_deref().and_then(find_file_blocking_folder);
     output.map_or(Ok(()), |file| {
         Err(CommandFailure::Usage(format!(
             "--output: {} is a file; give a folder for the report",
@@ -33,7 +35,7 @@ pub(super) fn check_usage(arguments: &CheckArguments) -> Result<(), CommandFailu
 }
 
 /// Returns the existing file that prevents the creation of a folder, at its path or at that of a parent.
-fn find_blocking_file(folder: &Path) -> Option<&Path> {
+fn find_file_blocking_folder(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|above| above.exists()).filter(|above| !above.is_dir())
 }
 
@@ -41,11 +43,11 @@ fn find_blocking_file(folder: &Path) -> Option<&Path> {
 ///
 /// # Errors
 /// Returns an error if a reference input does not fit the format, or cannot be read.
-pub(super) async fn add_reference_inputs(
+pub(super) async fn read_reference_inputs_into_plan(
     arguments: &CheckArguments,
     body: &Bytes,
     plan: &mut CheckPlan,
-    address_scope: AddressScope,
+    address_scope: AllowedAddresses,
 ) -> Result<(), CommandFailure> {
     let usage = |reason: &str| {
         Err(CommandFailure::Usage(format!("{}: {reason}", redacted_name(&arguments.input))))
@@ -62,18 +64,20 @@ pub(super) async fn add_reference_inputs(
         if plan.schedule.is_none() {
             return usage("--ids maps ids to those of a schedule: give the schedule with --static");
         }
-        plan.ids = parse_siri_ids(ids)?;
+        plan.ids = parse_siri_id_mapping(ids)?;
     }
     let schedule_options =
         [("--date", arguments.date.is_some()), ("--country", arguments.country.is_some())];
     for (name, _) in schedule_options.iter().filter(|(_, is_given)| *is_given) {
-        if is_real_time || is_gbfs_system(body, &plan.files) {
-            print::print_failure(&format!("{name} has no effect: only rules for schedules use it"));
+        if is_real_time || is_gbfs_input(body, &plan.files) {
+            print::print_failure_reason(&format!(
+                "{name} has no effect: only rules for schedules use it"
+            ));
         }
     }
     let Some(previous) = &arguments.previous else { return Ok(()) };
-    if is_gbfs_system(body, &plan.files) {
-        plan.files.earlier = read_previous_system(previous, address_scope).await?;
+    if is_gbfs_input(body, &plan.files) {
+        plan.files.earlier = read_previous_gbfs_files(previous, address_scope).await?;
     } else if let Some(format) = format.filter(|format| format.is_realtime()) {
         let read = input::read_input(previous, INPUT_BYTES_MAX, address_scope).await?;
         if let Some(other) = sniff_format(&read).filter(|other| *other != format && !other.is_raw())
@@ -94,16 +98,16 @@ pub(super) async fn add_reference_inputs(
 }
 
 /// Returns true if the input is a GBFS system or one of its files.
-fn is_gbfs_system(body: &Bytes, files: &CheckSystemFiles) -> bool {
+fn is_gbfs_input(body: &Bytes, files: &GbfsSystemCheckFiles) -> bool {
     !files.read.is_empty() || gbfs::detect_gbfs_file_name(body).is_some()
 }
 
 /// Reads the files of an earlier state of a GBFS system, or one file of it.
-async fn read_previous_system(
+async fn read_previous_gbfs_files(
     input: &str,
-    address_scope: AddressScope,
+    address_scope: AllowedAddresses,
 ) -> Result<Vec<(String, Bytes)>, CommandFailure> {
-    let (body, files) = read_check_input(input, address_scope).await?;
+    let (body, files) = read_input_and_gbfs_files(input, address_scope).await?;
     if !files.read.is_empty() {
         return Ok(files.read);
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use lineside_quality::check::{CheckReport, UNREAD_FILE};
 use serde_json::json;
 
-use super::to_json_text;
+use super::to_pretty_json;
 use crate::cli::{CommandFailure, print};
 
 const REPORT: &str = "report.json";
@@ -27,11 +27,11 @@ pub(super) fn write_report_files(
     folder: &Path,
 ) -> Result<(), CommandFailure> {
     let files = [
-        (REPORT, to_json_text(&checked.to_json())?),
-        (PAGE, checked.render_html()),
-        (PLACES, to_json_text(&checked.places_json())?),
-        (UNREAD_FILE, to_json_text(&checked.unread_json())?),
-        (ERRORS, to_json_text(&checked.system_errors())?),
+        (REPORT, to_pretty_json(&checked.to_report_json())?),
+        (PAGE, checked.render_as_html()),
+        (PLACES, to_pretty_json(&checked.places_json())?),
+        (UNREAD_FILE, to_pretty_json(&checked.incomplete_files_json())?),
+        (ERRORS, to_pretty_json(&checked.system_errors_json())?),
     ];
     let cannot = |path: &Path, error: &io::Error| {
         CommandFailure::Unfinished(format!("{} cannot be written: {error}", path.display()))
@@ -67,7 +67,7 @@ pub(super) fn write_report_files(
 /// Writes the reason why there is no report on `input`, in the reference validator's format, and deletes an earlier
 /// report, which readers would take for the current one. A folder that lacks some of a report's files does not hold a
 /// report of ours. A folder that contains the input is left as it is.
-pub(super) fn write_failure_reason(folder: &Path, input: &str, reason: &str) {
+pub(super) fn replace_report_by_failure(folder: &Path, input: &str, reason: &str) {
     let report_paths = [REPORT, PAGE, PLACES, UNREAD_FILE, ERRORS].map(|name| folder.join(name));
     let holds_input = Path::new(input).ancestors().any(|above| is_same_path(above, folder));
     // A folder with the reason of an earlier failure does not hold a report of ours.
@@ -77,7 +77,7 @@ pub(super) fn write_failure_reason(folder: &Path, input: &str, reason: &str) {
     if !holds_input && has_report {
         for path in &report_paths {
             if let Err(error) = fs::remove_file(path) {
-                print::print_failure(&format!(
+                print::print_failure_reason(&format!(
                     "{} belongs to an earlier report and cannot be deleted: {error}",
                     path.display()
                 ));
@@ -97,7 +97,7 @@ pub(super) fn write_failure_reason(folder: &Path, input: &str, reason: &str) {
     let written =
         fs::create_dir_all(folder).and_then(|()| fs::write(&path, format!("{failure_report:#}")));
     if let Err(error) = written {
-        print::print_failure(&format!("{} cannot be written: {error}", path.display()));
+        print::print_failure_reason(&format!("{} cannot be written: {error}", path.display()));
     }
 }
 

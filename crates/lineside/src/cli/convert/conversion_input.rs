@@ -6,15 +6,15 @@ use std::path::Path;
 
 use bytes::Bytes;
 use lineside_formats::{ConversionReport, gtfs, may_be_schedule};
-use lineside_ingest::{SourceLocation, fetch_into, pack_folder};
+use lineside_ingest::{SourceLocation, fetch_once_into_writer, zip_schedule_folder};
 use lineside_quality::convert::{
-    ConversionInput, DISCOVERY, REALTIME_BYTES_MAX, too_large_message,
+    ConversionInput, DISCOVERY, REALTIME_BYTES_MAX, input_too_large_message,
 };
 
 use super::{CommandFailure, run_blocking};
 use crate::cli::{
     gbfs_files,
-    input::{AddressScope, fetch_input, oneshot_config, real_clock, redacted_name},
+    input::{AllowedAddresses, config_for_single_fetch, fetch_input, real_clock, redacted_name},
     print,
 };
 
@@ -23,54 +23,62 @@ const START_BYTES: usize = 8 << 10;
 
 /// Opens the bytes of a file, a folder, an address or standard input. Bytes that are not in a file yet are written to
 /// an unnamed temporary file, which disappears when it is closed.
-pub(super) async fn open_input(input: &str) -> Result<File, CommandFailure> {
+pub(super) async fn open_conversion_input(input: &str) -> Result<File, CommandFailure> {
     let unfinished =
         |reason: String| CommandFailure::Unfinished(format!("{}: {reason}", redacted_name(input)));
     if input == "-" {
-        let spooled = run_blocking(|| DownloadSpool::spool_reader(&mut io::stdin().lock())).await?;
+        let spooled =
+            run_blocking(|| InputSpoolWriter::spool_reader_to_file(&mut io::stdin().lock()))
+                .await?;
         return spooled.map_err(|error| unfinished(error.to_string()));
     }
     let location =
         SourceLocation::parse(input).map_err(|error| CommandFailure::Usage(error.to_string()))?;
     let opened = match location {
-        SourceLocation::Http(_) => return download_schedule(location).await.map_err(unfinished),
+        SourceLocation::Http(_) => {
+            return download_to_temporary_file(location).await.map_err(unfinished);
+        }
         SourceLocation::Replay { .. } => {
-            let body = fetch_input(location, REALTIME_BYTES_MAX, AddressScope::Anywhere)
+            let body = fetch_input(location, REALTIME_BYTES_MAX, AllowedAddresses::Anywhere)
                 .await
                 .map_err(unfinished)?;
-            run_blocking(move || DownloadSpool::spool_reader(&mut &*body)).await?
+            run_blocking(move || InputSpoolWriter::spool_reader_to_file(&mut &*body)).await?
         }
-        SourceLocation::Path(path) => run_blocking(move || open_path(&path)).await?,
+        SourceLocation::Path(path) => run_blocking(move || open_file_or_folder(&path)).await?,
     };
     opened.map_err(|error| unfinished(error.to_string()))
 }
 
-fn open_path(path: &Path) -> io::Result<File> {
-    if path.is_dir() { open_folder(path) } else { open_file(path) }
+fn open_file_or_folder(path: &Path) -> io::Result<File> {
+    if path.is_dir() { open_discovery_or_zip(path) } else { open_regular_or_spooled(path) }
 }
 
-fn open_file(file: &Path) -> io::Result<File> {
+fn open_regular_or_spooled(file: &Path) -> io::Result<File> {
     let mut opened = File::open(file)?;
     // A pipe can be read only once, from beginning to end.
-    if opened.metadata()?.is_file() { Ok(opened) } else { DownloadSpool::spool_reader(&mut opened) }
+    if opened.metadata()?.is_file() {
+        Ok(opened)
+    } else {
+        InputSpoolWriter::spool_reader_to_file(&mut opened)
+    }
 }
 
-fn open_folder(folder: &Path) -> io::Result<File> {
+fn open_discovery_or_zip(folder: &Path) -> io::Result<File> {
     // A GBFS folder is read by its discovery file.
     let discovery = folder.join("gbfs.json");
     if discovery.is_file() {
         return File::open(discovery);
     }
     let mut file = tempfile::tempfile()?;
-    pack_folder(folder, max_schedule_bytes(), &mut file)?;
+    zip_schedule_folder(folder, max_schedule_bytes(), &mut file)?;
     Ok(file)
 }
 
-async fn download_schedule(location: SourceLocation) -> Result<File, String> {
+async fn download_to_temporary_file(location: SourceLocation) -> Result<File, String> {
     let file = tempfile::tempfile().map_err(|error| error.to_string())?;
-    let spool = DownloadSpool::for_file(file.try_clone().map_err(|error| error.to_string())?);
-    let config = oneshot_config(location, max_schedule_bytes())?;
-    let fetched = fetch_into(&config, real_clock(), Box::new(spool)).await;
+    let spool = InputSpoolWriter::for_file(file.try_clone().map_err(|error| error.to_string())?);
+    let config = config_for_single_fetch(location, max_schedule_bytes())?;
+    let fetched = fetch_once_into_writer(&config, real_clock(), Box::new(spool)).await;
     fetched.map(|()| file).map_err(|failure| failure.detail)
 }
 
@@ -80,25 +88,25 @@ fn max_schedule_bytes() -> u64 {
 }
 
 /// A body being written to disk. It may exceed [`REALTIME_BYTES_MAX`] only if it begins like a schedule.
-struct DownloadSpool {
+struct InputSpoolWriter {
     file: File,
     start: Vec<u8>,
     length: u64,
 }
 
-impl DownloadSpool {
-    fn for_file(file: File) -> DownloadSpool {
-        DownloadSpool { file, start: Vec::new(), length: 0 }
+impl InputSpoolWriter {
+    fn for_file(file: File) -> InputSpoolWriter {
+        InputSpoolWriter { file, start: Vec::new(), length: 0 }
     }
 
-    fn spool_reader(reader: &mut impl io::Read) -> io::Result<File> {
-        let mut spool = DownloadSpool::for_file(tempfile::tempfile()?);
+    fn spool_reader_to_file(reader: &mut impl io::Read) -> io::Result<File> {
+        let mut spool = InputSpoolWriter::for_file(tempfile::tempfile()?);
         io::copy(reader, &mut spool)?;
         Ok(spool.file)
     }
 }
 
-impl Write for DownloadSpool {
+impl Write for InputSpoolWriter {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         let n_left = START_BYTES.saturating_sub(self.start.len()).min(piece.len());
         self.start.extend_from_slice(&piece[..n_left]);
@@ -108,7 +116,7 @@ impl Write for DownloadSpool {
             return Err(io::Error::other(format!("larger than {size_gib} GiB")));
         }
         if self.length > REALTIME_BYTES_MAX && !may_be_schedule(&self.start) {
-            return Err(io::Error::other(too_large_message()));
+            return Err(io::Error::other(input_too_large_message()));
         }
         self.file.write_all(piece)?;
         Ok(piece.len())
@@ -120,18 +128,18 @@ impl Write for DownloadSpool {
 }
 
 /// Reads the files of a GBFS system in all its languages if the body is a discovery file.
-pub(super) async fn read_system_input(
+pub(super) async fn read_gbfs_system_input(
     input: &str,
     body: &Bytes,
 ) -> Result<Option<ConversionInput>, CommandFailure> {
-    let read = gbfs_files::read_system(input, body, AddressScope::Anywhere).await?;
+    let read = gbfs_files::read_listed_gbfs_files(input, body, AllowedAddresses::Anywhere).await?;
     let Some(system) = read else { return Ok(None) };
     let mut files = vec![(DISCOVERY.to_owned(), body.clone())];
     files.extend(system.files);
     let mut missing = ConversionReport::new();
     for unread in system.unread {
         if let Some(reason) = unread.error {
-            print::print_note(&format!("{}: {reason}", unread.name));
+            print::print_to_stderr(&format!("{}: {reason}", unread.name));
         }
         missing.record_dropped_object("file", unread.reason, Some(&*unread.name));
     }
@@ -152,7 +160,7 @@ mod tests {
     fn only_schedules_may_exceed_the_realtime_limit() {
         let piece = vec![b' '; 1 << 20];
         let fill = |start: &[u8]| {
-            let mut spool = DownloadSpool::for_file(tempfile::tempfile().unwrap());
+            let mut spool = InputSpoolWriter::for_file(tempfile::tempfile().unwrap());
             spool.write_all(start).unwrap();
             // Pretend that most of a large body is on disk already.
             spool.length = REALTIME_BYTES_MAX - 1;
@@ -160,7 +168,7 @@ mod tests {
         };
         assert_eq!(fill(b"PK\x03\x04"), Ok(()));
         assert_eq!(fill(b"<?xml version=\"1.0\"?><PublicationDelivery>"), Ok(()));
-        assert_eq!(fill(b"<Siri>"), Err(too_large_message()));
+        assert_eq!(fill(b"<Siri>"), Err(input_too_large_message()));
         assert!(fill(b"{").unwrap_err().contains("256 MiB"));
     }
 
@@ -190,8 +198,8 @@ mod tests {
         ] {
             let stream = Endless { start, read: 0 };
             let mut gigabyte = io::Read::take(stream, 1_000_000_000);
-            let error = DownloadSpool::spool_reader(&mut gigabyte).unwrap_err();
-            assert_eq!(error.to_string(), too_large_message());
+            let error = InputSpoolWriter::spool_reader_to_file(&mut gigabyte).unwrap_err();
+            assert_eq!(error.to_string(), input_too_large_message());
             let bytes_read = gigabyte.into_inner().read;
             assert!(bytes_read <= REALTIME_BYTES_MAX + (1 << 20), "{bytes_read}");
         }

@@ -202,7 +202,7 @@ pub(super) fn check_top_level_fields(check: &mut GbfsFileCheck<'_>, document: &V
     check.check_value_against_schema(&root, document);
     records::check_not_in_future(check, document, "last_updated");
     let ttl = document["ttl"].as_i64().unwrap_or(0).max(0);
-    let updated = records::parse_time(&document["last_updated"]);
+    let updated = records::parse_gbfs_timestamp(&document["last_updated"]);
     if let Some(age) = updated.map(|updated| check.delivered_at.saturating_sub(updated))
         && LIVE.contains(&check.file)
         && age > ttl.max(LIVE_AGE_MAX_S).saturating_add(OUTDATED_EXTRA_S)

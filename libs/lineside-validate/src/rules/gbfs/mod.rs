@@ -72,7 +72,7 @@ impl GbfsSystemFiles<'_> {
 }
 
 /// Returns all kinds of notices about a system.
-pub fn notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
+pub fn gbfs_notice_kinds() -> impl Iterator<Item = &'static NoticeKind> {
     kinds::KINDS.iter().copied()
 }
 

@@ -47,7 +47,7 @@ pub(super) fn check_records_of_file(check: &mut GbfsFileCheck<'_>, document: &Va
 
 /// Reports a time that lies in the future.
 pub(super) fn check_not_in_future(check: &mut GbfsFileCheck<'_>, holder: &Value, name: &str) {
-    let Some(at) = parse_time(&holder[name]) else { return };
+    let Some(at) = parse_gbfs_timestamp(&holder[name]) else { return };
     let ahead = at - check.now;
     if ahead > AHEAD_MAX_S {
         check.check_with_path_appended(name, |check| {
@@ -61,7 +61,7 @@ pub(super) fn check_not_in_future(check: &mut GbfsFileCheck<'_>, holder: &Value,
 }
 
 /// Parses a point in time in either version's form.
-pub(super) fn parse_time(value: &Value) -> Option<i64> {
+pub(super) fn parse_gbfs_timestamp(value: &Value) -> Option<i64> {
     match value {
         Value::String(text) => parse_rfc3339(text),
         // A larger number is not a time in seconds.
@@ -343,7 +343,8 @@ fn check_period_list(
 }
 
 fn check_period_order(check: &mut GbfsFileCheck<'_>, period: &Value, from: &str, to: &str) {
-    if let (Some(start), Some(end)) = (parse_time(&period[from]), parse_time(&period[to]))
+    if let (Some(start), Some(end)) =
+        (parse_gbfs_timestamp(&period[from]), parse_gbfs_timestamp(&period[to]))
         && end < start
     {
         check.report_at_current_path(&kinds::OUT_OF_ORDER, |sample| {

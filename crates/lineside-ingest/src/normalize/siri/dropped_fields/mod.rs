@@ -44,7 +44,7 @@ pub(super) fn count_dropped_fields(
         conversion_report: losses,
     };
     visit_message_elements(message, &mut counting);
-    precedence::count_shadowed_fields(message, has_vehicle_delays, has_schedule, zone, losses);
+    precedence::count_overridden_values(message, has_vehicle_delays, has_schedule, zone, losses);
 }
 
 /// The context of an element.
@@ -547,7 +547,9 @@ fn drop_reason(enclosing: EnclosingElement, element: &str) -> &'static str {
             EnclosingElement::Vehicles | EnclosingElement::Stops | EnclosingElement::Situations,
             _,
         ) => EXCHANGE,
-        (EnclosingElement::Ride | EnclosingElement::NextCall, _) if is_call_element(element) => {
+        (EnclosingElement::Ride | EnclosingElement::NextCall, _)
+            if is_better_in_estimated_timetables(element) =>
+        {
             TIMETABLES
         }
         (_, "SituationRef") => "alerts list the trips that they affect",
@@ -568,7 +570,7 @@ fn drop_reason(enclosing: EnclosingElement, element: &str) -> &'static str {
 }
 
 /// Returns true if estimated timetables describe an element better than vehicles do.
-fn is_call_element(element: &str) -> bool {
+fn is_better_in_estimated_timetables(element: &str) -> bool {
     let is_call = matches!(element, "PreviousCalls" | "OnwardCalls" | "Delay");
     is_call
         || matches!(

@@ -14,14 +14,17 @@ use lineside_formats::{
 
 use super::{
     super::{
-        MappingRules, SiriIds,
+        MappingRules, SiriIdMapping,
         calls::{CallQuays, is_call_skipped},
-        first_text,
-        journeys::{JourneyStart, framed_date, has_own_calls, has_sequence_order, parse_direction},
+        first_nonempty_text,
+        journeys::{
+            JourneyStart, date_of_framed_ref, has_extra_calls, has_usable_call_order,
+            parse_direction,
+        },
         situations::{affected_directions, textual_contents},
-        terms::{self, ReasonList},
-        vehicles::{self, VehicleScope, find_vehicle_scope},
-        visits::journey_calls,
+        terms::{self, SituationReasonList},
+        vehicles::{self, VehiclePrefixOrigin, find_vehicle_prefix},
+        visits::monitored_journey_calls,
     },
     NO_FIELD, NO_SCHEDULE, SCHEDULE,
 };
@@ -37,26 +40,26 @@ const NO_STOP: &str = "it has no stop";
 const NO_TIMES: &str = "none of its calls has a time";
 
 /// Counts dropped values of an item with this id.
-struct ShadowCounter<'a, 'l> {
+struct OverriddenValueCounter<'a, 'l> {
     id: Option<&'a str>,
     conversion_report: &'l mut ConversionReport,
 }
 
-impl ShadowCounter<'_, '_> {
+impl OverriddenValueCounter<'_, '_> {
     fn record_if_dropped(&mut self, kind: &'static str, why: &'static str, is_lost: bool) {
         if is_lost {
             self.conversion_report.record_dropped_object(kind, why, self.id);
         }
     }
 
-    fn drop_beyond_first(&mut self, kind: &'static str, texts: &[LanguageText]) {
+    fn count_further_texts(&mut self, kind: &'static str, texts: &[LanguageText]) {
         for _ in texts.iter().skip(1) {
             self.record_if_dropped(kind, ONE_TEXT, true);
         }
     }
 }
 
-pub(super) fn count_shadowed_fields(
+pub(super) fn count_overridden_values(
     message: &SiriMessage,
     has_vehicle_delays: bool,
     has_schedule: bool,
@@ -64,27 +67,30 @@ pub(super) fn count_shadowed_fields(
     losses: &mut ConversionReport,
 ) {
     let numbers = if has_schedule { SCHEDULE } else { NO_SCHEDULE };
-    let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays, zone };
+    let rules = MappingRules { ids: &SiriIdMapping::Same, has_vehicle_delays, zone };
     for delivery in message.service_deliveries() {
         for frame in delivery.estimated_timetables.iter().flat_map(|it| &it.frames) {
             let journeys = &frame.estimated_vehicle_journeys;
             let has_record_times =
                 journeys.iter().all(|journey| journey.recorded_at_time.is_some());
-            let mut counter = ShadowCounter { id: None, conversion_report: losses };
+            let mut counter = OverriddenValueCounter { id: None, conversion_report: losses };
             counter.record_if_dropped(
                 "RecordedAtTime",
                 TOLD,
                 frame.recorded_at_time.is_some() && has_record_times,
             );
-            journeys.iter().for_each(|journey| count_in_estimated(journey, rules, numbers, losses));
+            journeys
+                .iter()
+                .for_each(|journey| count_in_estimated_journey(journey, rules, numbers, losses));
         }
         for activity in delivery.vehicle_monitorings.iter().flat_map(|it| &it.vehicle_activities) {
-            count_in_activity(activity, rules, losses);
+            count_in_vehicle_activity(activity, rules, losses);
         }
         for visit in delivery.stop_monitorings.iter().flat_map(|it| &it.monitored_stop_visits) {
             let Some(journey) = visit.monitored_vehicle_journey.as_deref() else { continue };
-            let mut counter = ShadowCounter { id: journey_id(journey), conversion_report: losses };
-            count_in_names(journey, &mut counter);
+            let mut counter =
+                OverriddenValueCounter { id: journey_ref_text(journey), conversion_report: losses };
+            count_in_journey_names(journey, &mut counter);
             let is_named = journey.journey_ref().is_some();
             counter.record_if_dropped(
                 "ItemIdentifier",
@@ -96,12 +102,12 @@ pub(super) fn count_shadowed_fields(
             let is_lost = visit.monitoring_ref.is_some() && (is_at_call || monitored.is_none());
             counter.record_if_dropped("MonitoringRef", TOLD, is_lost);
             let is_at = |call: &SiriCall| call.stop_point_ref.is_some();
-            let calls = journey_calls(journey).filter(|(call, _)| match monitored {
+            let calls = monitored_journey_calls(journey).filter(|(call, _)| match monitored {
                 // A monitored call without a stop is mapped to the monitored stop.
                 Some(monitored) if std::ptr::eq(*call, monitored) => is_at(call),
                 _ => true,
             });
-            count_in_calls(journey, calls, &mut counter);
+            count_in_journey_calls(journey, calls, &mut counter);
         }
         for situation in delivery.situation_exchanges.iter().flat_map(|it| &it.situations) {
             count_in_situation(situation, losses);
@@ -109,28 +115,29 @@ pub(super) fn count_shadowed_fields(
     }
 }
 
-fn journey_id(journey: &VehicleJourney) -> Option<&str> {
+fn journey_ref_text(journey: &VehicleJourney) -> Option<&str> {
     journey.journey_ref().map(|id| id.as_str())
 }
 
 /// Counts an estimated journey. `numbers` is the reason for which a call's number is dropped.
-fn count_in_estimated(
+fn count_in_estimated_journey(
     journey: &VehicleJourney,
     rules: MappingRules<'_>,
     numbers: &'static str,
     losses: &mut ConversionReport,
 ) {
-    let mut counter = ShadowCounter { id: journey_id(journey), conversion_report: losses };
-    let is_numbered = has_sequence_order(journey);
+    let mut counter =
+        OverriddenValueCounter { id: journey_ref_text(journey), conversion_report: losses };
+    let is_numbered = has_usable_call_order(journey);
     for call in journey.recorded_calls.iter().chain(&journey.estimated_calls) {
         counter.record_if_dropped("Order", numbers, call.order.is_some() && !is_numbered);
     }
-    count_in_names(journey, &mut counter);
-    count_in_start(journey, rules, &mut counter);
-    count_in_scope(journey, journey.vehicle_ref.as_deref(), rules, &mut counter);
-    counter.drop_beyond_first("DestinationName", &journey.destination_names);
-    counter.drop_beyond_first("VehicleJourneyName", &journey.vehicle_journey_names);
-    let has_name = first_text(&journey.vehicle_journey_names).is_some();
+    count_in_journey_names(journey, &mut counter);
+    count_in_journey_start(journey, rules, &mut counter);
+    count_in_vehicle_scope(journey, journey.vehicle_ref.as_deref(), rules, &mut counter);
+    counter.count_further_texts("DestinationName", &journey.destination_names);
+    counter.count_further_texts("VehicleJourneyName", &journey.vehicle_journey_names);
+    let has_name = first_nonempty_text(&journey.vehicle_journey_names).is_some();
     for _ in journey.train_number_refs.iter().skip(usize::from(!has_name)) {
         counter.record_if_dropped("TrainNumberRef", ONE_TEXT, true);
     }
@@ -140,11 +147,11 @@ fn count_in_estimated(
     counter.record_if_dropped("Occupancy", TOLD, journey.occupancy.is_some_and(is_lost));
     let past_calls = journey.recorded_calls.iter().map(|call| (call, true));
     let ahead = journey.estimated_calls.iter().map(|call| (call, false));
-    count_in_calls(journey, past_calls.chain(ahead), &mut counter);
+    count_in_journey_calls(journey, past_calls.chain(ahead), &mut counter);
 }
 
 /// Counts the names of a journey after the first, and parts of its names without meaning in GTFS.
-fn count_in_names(journey: &VehicleJourney, counter: &mut ShadowCounter<'_, '_>) {
+fn count_in_journey_names(journey: &VehicleJourney, counter: &mut OverriddenValueCounter<'_, '_>) {
     let framed = journey.framed_vehicle_journey_ref.as_ref();
     let mut is_named = framed.is_some_and(|it| it.dated_vehicle_journey_ref.is_some());
     for (name, is_present) in [
@@ -159,7 +166,7 @@ fn count_in_names(journey: &VehicleJourney, counter: &mut ShadowCounter<'_, '_>)
     counter.record_if_dropped(
         "DataFrameRef",
         "it is not a date",
-        day.is_some_and(|it| framed_date(it).is_none()),
+        day.is_some_and(|it| date_of_framed_ref(it).is_none()),
     );
     let named = journey.direction_ref.as_deref();
     let is_lost = named.is_some_and(|it| parse_direction(it).is_none());
@@ -167,10 +174,10 @@ fn count_in_names(journey: &VehicleJourney, counter: &mut ShadowCounter<'_, '_>)
 }
 
 /// Counts a start time, which is mapped only for frequency-based runs and extra journeys.
-fn count_in_start(
+fn count_in_journey_start(
     journey: &VehicleJourney,
     rules: MappingRules<'_>,
-    counter: &mut ShadowCounter<'_, '_>,
+    counter: &mut OverriddenValueCounter<'_, '_>,
 ) {
     if JourneyStart::from_journey(journey, rules.zone).time.is_none() {
         counter.record_if_dropped(
@@ -184,17 +191,17 @@ fn count_in_start(
 }
 
 /// Counts references that would identify a vehicle's source, if they are not needed for that.
-fn count_in_scope(
+fn count_in_vehicle_scope(
     journey: &VehicleJourney,
     name: Option<&str>,
     rules: MappingRules<'_>,
-    counter: &mut ShadowCounter<'_, '_>,
+    counter: &mut OverriddenValueCounter<'_, '_>,
 ) {
     let name = name.filter(|name| !name.is_empty());
-    let scope = name.and_then(|name| find_vehicle_scope(name, journey, rules.ids));
-    let is_source = matches!(scope, Some((VehicleScope::Source, _)));
+    let scope = name.and_then(|name| find_vehicle_prefix(name, journey, rules.ids));
+    let is_source = matches!(scope, Some((VehiclePrefixOrigin::Source, _)));
     counter.record_if_dropped("DataSource", NO_FIELD, journey.data_source.is_some() && !is_source);
-    let is_operator = matches!(scope, Some((VehicleScope::Operator, _)));
+    let is_operator = matches!(scope, Some((VehiclePrefixOrigin::Operator, _)));
     counter.record_if_dropped(
         "OperatorRef",
         SCHEDULE,
@@ -202,7 +209,7 @@ fn count_in_scope(
     );
 }
 
-fn count_in_activity(
+fn count_in_vehicle_activity(
     activity: &VehicleActivity,
     rules: MappingRules<'_>,
     losses: &mut ConversionReport,
@@ -215,15 +222,15 @@ fn count_in_activity(
         );
         return;
     };
-    let mut counter = ShadowCounter {
-        id: journey.vehicle_ref.as_deref().or(journey_id(journey)),
+    let mut counter = OverriddenValueCounter {
+        id: journey.vehicle_ref.as_deref().or(journey_ref_text(journey)),
         conversion_report: losses,
     };
-    count_in_names(journey, &mut counter);
-    count_in_start(journey, rules, &mut counter);
+    count_in_journey_names(journey, &mut counter);
+    count_in_journey_start(journey, rules, &mut counter);
     let name = vehicles::vehicle_names(activity, journey).into_iter().flatten().next();
     let name = name.or(journey.journey_ref());
-    count_in_scope(journey, name.map(|it| it.as_str()), rules, &mut counter);
+    count_in_vehicle_scope(journey, name.map(|it| it.as_str()), rules, &mut counter);
     let is_located_at = journey.location_recorded_at_time.is_some();
     counter.record_if_dropped(
         "RecordedAtTime",
@@ -254,10 +261,10 @@ fn count_in_activity(
     if !rules.has_vehicle_delays {
         return;
     }
-    let update = vehicles::vehicle_trip_update(journey, rules);
+    let update = vehicles::trip_update_from_vehicle(journey, rules);
     counter.record_if_dropped("Delay", NO_TIMES, update.is_none() && journey.delay.is_some());
     if update.is_some_and(|update| !update.stop_time_update.is_empty()) {
-        count_in_calls(journey, journey_calls(journey), &mut counter);
+        count_in_journey_calls(journey, monitored_journey_calls(journey), &mut counter);
         return;
     }
     for call in journey.previous_calls.iter().chain(&journey.onward_calls) {
@@ -266,12 +273,12 @@ fn count_in_activity(
     counter.record_if_dropped(
         "MonitoredCall",
         NO_TIMES,
-        near.is_some_and(|call| !names_stop_only(call)),
+        near.is_some_and(|call| !has_only_stop_of_vehicle(call)),
     );
 }
 
 /// Returns true if a call says no more than the stop of the vehicle.
-fn names_stop_only(call: &SiriCall) -> bool {
+fn has_only_stop_of_vehicle(call: &SiriCall) -> bool {
     let SiriCall { stop_point_ref, vehicle_at_stop, visit_number, order, stop_point_names, .. } =
         call.clone();
     let where_alone = SiriCall {
@@ -286,13 +293,13 @@ fn names_stop_only(call: &SiriCall) -> bool {
     where_alone == *call
 }
 
-fn count_in_calls<'c>(
+fn count_in_journey_calls<'c>(
     journey: &'c VehicleJourney,
     calls: impl Iterator<Item = (&'c SiriCall, bool)>,
-    counter: &mut ShadowCounter<'_, '_>,
+    counter: &mut OverriddenValueCounter<'_, '_>,
 ) {
     let own = || journey.recorded_calls.iter().chain(&journey.estimated_calls);
-    let is_unscheduled = journey.extra_journey == Some(true) || has_own_calls(journey, own());
+    let is_unscheduled = journey.extra_journey == Some(true) || has_extra_calls(journey, own());
     let is_unscheduled = is_unscheduled && journey.cancellation != Some(true);
     for (call, is_past) in calls {
         count_in_call(call, is_past, is_unscheduled, counter);
@@ -308,7 +315,7 @@ fn count_in_call(
     call: &SiriCall,
     is_past: bool,
     is_unscheduled: bool,
-    counter: &mut ShadowCounter<'_, '_>,
+    counter: &mut OverriddenValueCounter<'_, '_>,
 ) {
     let quays = CallQuays::from_call(call);
     if quays.planned.or(call.stop_point_ref.as_ref()).is_none() {
@@ -316,9 +323,9 @@ fn count_in_call(
     }
     let is_replaced = quays.planned.is_some() && quays.expected.is_some();
     counter.record_if_dropped("StopPointRef", TOLD, call.stop_point_ref.is_some() && is_replaced);
-    counter.drop_beyond_first("DestinationDisplay", &call.destination_displays);
-    counter.drop_beyond_first("DeparturePlatformName", &call.departure_platform_names);
-    let departs_there = first_text(&call.departure_platform_names).is_some();
+    counter.count_further_texts("DestinationDisplay", &call.destination_displays);
+    counter.count_further_texts("DeparturePlatformName", &call.departure_platform_names);
+    let departs_there = first_nonempty_text(&call.departure_platform_names).is_some();
     for _ in call.arrival_platform_names.iter().skip(usize::from(!departs_there)) {
         counter.record_if_dropped("ArrivalPlatformName", ONE_TEXT, true);
     }
@@ -339,7 +346,7 @@ fn count_in_call(
     }
     let is_cancelled = is_call_skipped(call);
     let status = |status: Option<CallStatus>| status.filter(|it| *it != CallStatus::Cancelled);
-    let arrival = EventFields {
+    let arrival = CallEventValues {
         names: [
             "AimedArrivalTime",
             "ExpectedArrivalTime",
@@ -356,8 +363,8 @@ fn count_in_call(
         ) && (!is_past || call.actual_arrival_time.is_some()),
         status: ("ArrivalStatus", status(call.arrival_status)),
     };
-    arrival.count_in_event(is_cancelled, is_unscheduled, counter);
-    let departure = EventFields {
+    arrival.count_in_call_event(is_cancelled, is_unscheduled, counter);
+    let departure = CallEventValues {
         names: [
             "AimedDepartureTime",
             "ExpectedDepartureTime",
@@ -371,11 +378,11 @@ fn count_in_call(
         is_as_planned: call.departure_status == Some(CallStatus::OnTime) && !is_past,
         status: ("DepartureStatus", status(call.departure_status)),
     };
-    departure.count_in_event(is_cancelled, is_unscheduled, counter);
+    departure.count_in_call_event(is_cancelled, is_unscheduled, counter);
 }
 
 /// The values of an arrival or a departure.
-struct EventFields {
+struct CallEventValues {
     /// Names of the aimed, expected, less certain and actual times.
     names: [&'static str; 4],
     aimed: Option<SiriTime>,
@@ -386,12 +393,12 @@ struct EventFields {
     status: (&'static str, Option<CallStatus>),
 }
 
-impl EventFields {
-    fn count_in_event(
+impl CallEventValues {
+    fn count_in_call_event(
         &self,
         is_cancelled: bool,
         is_unscheduled: bool,
-        counter: &mut ShadowCounter<'_, '_>,
+        counter: &mut OverriddenValueCounter<'_, '_>,
     ) {
         let [aimed, expected, later, actual] = self.names;
         let (name, status) = self.status;
@@ -423,8 +430,10 @@ impl EventFields {
 }
 
 fn count_in_situation(situation: &PtSituationElement, losses: &mut ConversionReport) {
-    let mut counter =
-        ShadowCounter { id: situation.situation_number.as_deref(), conversion_report: losses };
+    let mut counter = OverriddenValueCounter {
+        id: situation.situation_number.as_deref(),
+        conversion_report: losses,
+    };
     let is_closed = situation.progress == Some(SituationProgress::Closed);
     let has_version = situation.versioned_at_time.is_some();
     let is_created = situation.creation_time.is_some();
@@ -479,18 +488,18 @@ fn count_in_situation(situation: &PtSituationElement, losses: &mut ConversionRep
     }
 }
 
-fn count_in_reasons(situation: &PtSituationElement, counter: &mut ShadowCounter<'_, '_>) {
+fn count_in_reasons(situation: &PtSituationElement, counter: &mut OverriddenValueCounter<'_, '_>) {
     let mut is_known = false;
     for (name, reason, list) in [
-        ("AlertCause", &situation.alert_cause, ReasonList::Any),
-        ("MiscellaneousReason", &situation.miscellaneous_reason, ReasonList::Any),
-        ("PersonnelReason", &situation.personnel_reason, ReasonList::Any),
-        ("EquipmentReason", &situation.equipment_reason, ReasonList::Equipment),
-        ("EnvironmentReason", &situation.environment_reason, ReasonList::Environment),
-        ("PublicEventReason", &situation.public_event_reason, ReasonList::PublicEvent),
+        ("AlertCause", &situation.alert_cause, SituationReasonList::Any),
+        ("MiscellaneousReason", &situation.miscellaneous_reason, SituationReasonList::Any),
+        ("PersonnelReason", &situation.personnel_reason, SituationReasonList::Any),
+        ("EquipmentReason", &situation.equipment_reason, SituationReasonList::Equipment),
+        ("EnvironmentReason", &situation.environment_reason, SituationReasonList::Environment),
+        ("PublicEventReason", &situation.public_event_reason, SituationReasonList::PublicEvent),
     ] {
         let Some(reason) = reason.as_deref() else { continue };
-        let cause = terms::map_cause(reason, list);
+        let cause = terms::map_reason_to_cause(reason, list);
         let is_known_cause = cause != Cause::UnknownCause;
         counter.record_if_dropped(name, ONE_TERM, is_known);
         let is_other = !is_known_cause || cause == Cause::OtherCause;
@@ -499,24 +508,27 @@ fn count_in_reasons(situation: &PtSituationElement, counter: &mut ShadowCounter<
     }
 }
 
-fn count_in_severities(situation: &PtSituationElement, counter: &mut ShadowCounter<'_, '_>) {
+fn count_in_severities(
+    situation: &PtSituationElement,
+    counter: &mut OverriddenValueCounter<'_, '_>,
+) {
     let consequence_severities = situation.consequences.iter().filter_map(|it| it.severity);
     for _ in consequence_severities.skip(usize::from(situation.severity.is_none())) {
         counter.record_if_dropped("Severity", ONE_TERM, true);
     }
 }
 
-fn count_in_effects(situation: &PtSituationElement, counter: &mut ShadowCounter<'_, '_>) {
+fn count_in_effects(situation: &PtSituationElement, counter: &mut OverriddenValueCounter<'_, '_>) {
     let conditions = situation.consequences.iter().flat_map(|it| &it.conditions);
     let at_stops = situation.affects.iter().flat_map(|affects| affects.stop_points.iter());
     let at_stops = at_stops.flat_map(|stop| &stop.stop_conditions);
     let named =
         conditions.map(|it| ("Condition", it)).chain(at_stops.map(|it| ("StopCondition", it)));
     let named: Vec<_> = named.collect();
-    let effect = terms::map_effect(named.iter().map(|(_, it)| it.as_str()));
+    let effect = terms::map_conditions_to_effect(named.iter().map(|(_, it)| it.as_str()));
     let mut is_reported = false;
     for (name, condition) in named {
-        let own = terms::map_effect([condition.as_str()].into_iter());
+        let own = terms::map_conditions_to_effect([condition.as_str()].into_iter());
         let counts = own == effect && !is_reported;
         is_reported |= counts;
         counter.record_if_dropped(name, ONE_TERM, !counts);
@@ -525,18 +537,18 @@ fn count_in_effects(situation: &PtSituationElement, counter: &mut ShadowCounter<
     }
 }
 
-fn count_in_affects(affects: &Affects, counter: &mut ShadowCounter<'_, '_>) {
+fn count_in_affects(affects: &Affects, counter: &mut OverriddenValueCounter<'_, '_>) {
     for network in &affects.networks {
-        count_in_network(network, counter);
+        count_in_affected_network(network, counter);
     }
-    affects.stop_points.iter().for_each(|stop| count_in_stop(stop, counter));
+    affects.stop_points.iter().for_each(|stop| count_in_affected_stop(stop, counter));
     for journey in &affects.vehicle_journeys {
         let framed = journey.framed_vehicle_journey_ref.as_ref();
         let day = framed.filter(|it| it.data_frame_ref.is_some());
         counter.record_if_dropped(
             "DataFrameRef",
             "it is not a date",
-            day.is_some_and(|it| framed_date(it).is_none()),
+            day.is_some_and(|it| date_of_framed_ref(it).is_none()),
         );
         let mut refs =
             journey.vehicle_journey_refs.iter().chain(&journey.dated_vehicle_journey_refs);
@@ -549,10 +561,13 @@ fn count_in_affects(affects: &Affects, counter: &mut ShadowCounter<'_, '_>) {
     }
 }
 
-fn count_in_network(network: &AffectedNetwork, counter: &mut ShadowCounter<'_, '_>) {
+fn count_in_affected_network(
+    network: &AffectedNetwork,
+    counter: &mut OverriddenValueCounter<'_, '_>,
+) {
     let has_lines = !network.affected_lines.is_empty();
     let has_mode = network.vehicle_mode.is_some();
-    let types = network.vehicle_mode.as_deref().map(terms::map_route_types).unwrap_or_default();
+    let types = network.vehicle_mode.as_deref().map(terms::route_types_of_mode).unwrap_or_default();
     counter.record_if_dropped("VehicleMode", SCHEDULE, has_mode && (has_lines || types.is_empty()));
     let has_operators = network.affected_operators.iter().any(|it| it.operator_ref.is_some());
     let is_specified = has_lines || has_mode || has_operators || network.network_ref.is_some();
@@ -564,10 +579,10 @@ fn count_in_network(network: &AffectedNetwork, counter: &mut ShadowCounter<'_, '
             has_lines && operator.operator_ref.is_some(),
         );
     }
-    network.affected_lines.iter().for_each(|line| count_in_line(line, counter));
+    network.affected_lines.iter().for_each(|line| count_in_affected_line(line, counter));
 }
 
-fn count_in_line(line: &AffectedLine, counter: &mut ShadowCounter<'_, '_>) {
+fn count_in_affected_line(line: &AffectedLine, counter: &mut OverriddenValueCounter<'_, '_>) {
     if line.line_ref.is_none() {
         return counter.record_if_dropped(
             "AffectedLine",
@@ -585,10 +600,13 @@ fn count_in_line(line: &AffectedLine, counter: &mut ShadowCounter<'_, '_>) {
         );
     }
     let route_stops = line.routes.iter().flat_map(|route| &route.stop_points);
-    line.stop_points.iter().chain(route_stops).for_each(|stop| count_in_stop(stop, counter));
+    line.stop_points
+        .iter()
+        .chain(route_stops)
+        .for_each(|stop| count_in_affected_stop(stop, counter));
 }
 
-fn count_in_stop(stop: &AffectedStopPoint, counter: &mut ShadowCounter<'_, '_>) {
+fn count_in_affected_stop(stop: &AffectedStopPoint, counter: &mut OverriddenValueCounter<'_, '_>) {
     let is_both = stop.stop_point_ref.is_some() && stop.stop_place_ref.is_some();
     counter.record_if_dropped("StopPlaceRef", TOLD, is_both);
     let is_neither = stop.stop_point_ref.is_none() && stop.stop_place_ref.is_none();

@@ -7,7 +7,7 @@ use lineside_formats::{
 };
 
 use super::*;
-use crate::{normalize::siri_to_gtfs_rt, source::SiriIds};
+use crate::{normalize::siri_to_gtfs_rt, source::SiriIdMapping};
 
 /// An element with its children or text.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +97,7 @@ fn converted(tree: &Node) -> (FeedMessage, ConversionReport) {
     let (message, _) =
         siri::decode_xml_message(xml.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
             .unwrap();
-    let (out, _, losses) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
+    let (out, _, losses) = siri_to_gtfs_rt(&message, &SiriIdMapping::Same, None, &TimeZone::UTC);
     (out, losses)
 }
 

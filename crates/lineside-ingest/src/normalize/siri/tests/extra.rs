@@ -21,7 +21,7 @@ fn extra(inside: &str, orders: &[u32]) -> (String, TripUpdate) {
          </EstimatedVehicleJourney></EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
     ));
     let zone = &TimeZone::get("Europe/Paris").unwrap();
-    let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays: false, zone };
+    let rules = MappingRules { ids: &SiriIdMapping::Same, has_vehicle_delays: false, zone };
     let entity = normalize_message(&message, rules).entities.remove(0).entity;
     (entity.id, entity.trip_update.unwrap())
 }

@@ -22,10 +22,10 @@ fn timetables(journeys: &[String]) -> String {
 
 /// Returns the ids of entities and of their trips.
 fn named(deliveries: &str) -> Vec<(String, String)> {
-    let mut out = normalized(deliveries, &SiriIds::Same);
-    out.keep_last_duplicates();
+    let mut out = normalized(deliveries, &SiriIdMapping::Same);
+    out.remove_earlier_duplicates();
     let names = out.entities.iter().map(|it| {
-        let (trip, _) = it.trip_ref().unwrap();
+        let (trip, _) = it.trip_and_part().unwrap();
         (it.entity.id.clone(), trip.trip_id.to_string())
     });
     names.collect()
@@ -115,8 +115,8 @@ fn journeys_without_an_id_are_distinct_too() {
     };
     let operator = |name: &str| nameless(&format!("<OperatorRef>{name}</OperatorRef>"));
     for [one, other] in [[nameless(A), nameless(B)], [operator("A"), operator("B")]] {
-        let mut out = normalized(&timetables(&[one, other]), &SiriIds::Same);
-        out.keep_last_duplicates();
+        let mut out = normalized(&timetables(&[one, other]), &SiriIdMapping::Same);
+        out.remove_earlier_duplicates();
         let ids: Vec<&str> = out.entities.iter().map(|it| it.entity.id.as_str()).collect();
         assert_eq!(ids.len(), 2, "{ids:?}");
         assert!(ids[1].starts_with("journey:B:"), "{ids:?}");
@@ -140,18 +140,18 @@ fn the_producer_ref_distinguishes_journeys_of_one_message() {
         siri::decode_siri_message(text.as_bytes(), &TimeZone::UTC, &MessageLimits::default())
             .unwrap();
     let zone = &TimeZone::UTC;
-    let rules = MappingRules { ids: &SiriIds::Same, has_vehicle_delays: false, zone };
+    let rules = MappingRules { ids: &SiriIdMapping::Same, has_vehicle_delays: false, zone };
     let mut out = normalize_message(&message, rules);
-    out.keep_last_duplicates();
-    let trips = out.entities.iter().map(|it| it.trip_ref().unwrap().0.trip_id);
+    out.remove_earlier_duplicates();
+    let trips = out.entities.iter().map(|it| it.trip_and_part().unwrap().0.trip_id);
     assert_eq!(trips.collect::<Vec<_>>(), ["7", "B:7"]);
 }
 
 #[test]
 fn shortened_netex_ids_are_distinguished_by_their_codespace() {
     let both = [journey_xml("", "A:SJ:7", "S"), journey_xml("", "B:SJ:7", "T")];
-    let out = normalized(&timetables(&both), &SiriIds::Netex);
-    let trips = out.entities.iter().map(|it| it.trip_ref().unwrap().0.trip_id);
+    let out = normalized(&timetables(&both), &SiriIdMapping::Netex);
+    let trips = out.entities.iter().map(|it| it.trip_and_part().unwrap().0.trip_id);
     assert_eq!(trips.collect::<Vec<_>>(), ["7", "B:7"]);
 }
 

@@ -39,7 +39,8 @@ fn estimated(name: &str, calls: &[String]) -> String {
 
 fn converted(delivery: &str) -> FeedEntity {
     let (message, timetable) = (message(delivery), timetable());
-    let (out, ..) = siri_to_gtfs_rt(&message, &SiriIds::Same, Some(&timetable), &TimeZone::UTC);
+    let (out, ..) =
+        siri_to_gtfs_rt(&message, &SiriIdMapping::Same, Some(&timetable), &TimeZone::UTC);
     let [entity] = &out.entity[..] else { panic!("{} entities", out.entity.len()) };
     entity.clone()
 }
@@ -100,11 +101,11 @@ fn visits_and_vehicles_get_stop_sequences() {
     );
     assert_eq!(sequences(&delivery), [Some(40)]);
     // The sequence stays the same when later visits of the journey arrive.
-    let mut visits = normalized(&delivery, &SiriIds::Same);
-    visits.apply_schedule(&timetable());
+    let mut visits = normalized(&delivery, &SiriIdMapping::Same);
+    visits.complete_from_schedule(&timetable());
     let mut known = visits.entities.remove(0);
-    let mut visits = normalized(&delivery.replace("12:15:00", "12:00:00"), &SiriIds::Same);
-    visits.apply_schedule(&timetable());
+    let mut visits = normalized(&delivery.replace("12:15:00", "12:00:00"), &SiriIdMapping::Same);
+    visits.complete_from_schedule(&timetable());
     known.merge_later_visit(visits.entities.remove(0));
     let calls = known.entity.trip_update.unwrap().stop_time_update;
     let calls: Vec<_> = calls.iter().map(|call| call.stop_sequence).collect();
@@ -126,7 +127,8 @@ fn order_is_reported_as_dropped_with_the_reason() {
     let delivery = estimated(FRAMED, &[call(1, "<VisitNumber>2</VisitNumber><Order>4</Order>")]);
     let message = message(&delivery);
     let why = |schedule: Option<&Timetable>| {
-        let (.., losses) = siri_to_gtfs_rt(&message, &SiriIds::Same, schedule, &TimeZone::UTC);
+        let (.., losses) =
+            siri_to_gtfs_rt(&message, &SiriIdMapping::Same, schedule, &TimeZone::UTC);
         let reason_for = |kind: &str| {
             let found = losses.iter().find(|it| it.kind == kind);
             found.map(|it| it.why.to_string()).unwrap_or_default()

@@ -3,7 +3,7 @@
 use lineside_testkit::TestSchedule;
 
 use super::*;
-use lineside_model::trip_matching::{MatchReason, match_trips};
+use lineside_model::trip_matching::{UnmatchedReason, count_matched_trips};
 
 /// `night` runs on Saturdays, `daily` every day, `morning` on Sundays; the first two begin at ten past midnight.
 fn timetable() -> Timetable {
@@ -48,9 +48,9 @@ fn call(stop: &str, aimed: &str) -> String {
 fn accept_times(message: &SiriMessage) -> (lineside_formats::gtfs_rt::proto::FeedEntity, u64) {
     let timetable = timetable();
     let zone = timetable.timezone();
-    let (out, ..) = siri_to_gtfs_rt(message, &SiriIds::Same, Some(&timetable), zone);
-    let counts = match_trips(&out.entity, &timetable);
-    let moved = counts.reasons().find(|(reason, _)| *reason == MatchReason::DayBefore);
+    let (out, ..) = siri_to_gtfs_rt(message, &SiriIdMapping::Same, Some(&timetable), zone);
+    let counts = count_matched_trips(&out.entity, &timetable);
+    let moved = counts.reasons().find(|(reason, _)| *reason == UnmatchedReason::DayBefore);
     let [entity] = &out.entity[..] else { panic!("{} entities", out.entity.len()) };
     (entity.clone(), moved.map_or(0, |(_, found)| found.count))
 }

@@ -17,8 +17,8 @@ fn situations_of_several_participants_may_share_a_number() {
         situation("ATB"),
         situation("KOL")
     );
-    let mut out = normalized(&deliveries, &SiriIds::Same);
-    out.keep_last_duplicates();
+    let mut out = normalized(&deliveries, &SiriIdMapping::Same);
+    out.remove_earlier_duplicates();
     let ids: Vec<&str> = out.entities.iter().map(|it| it.entity.id.as_str()).collect();
     assert_eq!((ids, out.problems.total_count()), (vec!["situation:ATB:1", "situation:KOL:1"], 0));
 }
@@ -30,7 +30,7 @@ fn situation(inside: &str) -> SiriEntity {
          <SituationNumber>1</SituationNumber>{inside}</PtSituationElement></Situations>\
          </SituationExchangeDelivery>"
     );
-    normalized(&deliveries, &SiriIds::Same).entities.remove(0)
+    normalized(&deliveries, &SiriIdMapping::Same).entities.remove(0)
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn informed_entities_beyond_the_limit_are_counted() {
          </SituationNumber><Affects><StopPoints>{stops}{stops}</StopPoints></Affects>\
          </PtSituationElement></Situations></SituationExchangeDelivery>"
     ));
-    let (out, _, losses) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
+    let (out, _, losses) = siri_to_gtfs_rt(&message, &SiriIdMapping::Same, None, &TimeZone::UTC);
     assert_eq!(out.entity[0].alert.as_ref().unwrap().informed_entity.len(), 1_000);
     let lost: Vec<_> = losses.iter().map(|loss| (loss.kind, loss.count)).collect();
     assert_eq!(lost, [("Affects", 10)], "each entity beyond the limit is counted");

@@ -10,14 +10,14 @@ use lineside_formats::{
 };
 use lineside_sync::stage;
 
-use super::subscription::{ProducerNotification, subscription_names};
+use super::subscription::{ProducerNotification, all_subscription_ids};
 use crate::{
     feed_config::FeedConfig,
     fetch_failure::{FailureCode, FetchError},
     inbox::FeedInbox,
-    message_observer::SiriPart,
+    message_observer::SiriMessagePart,
     normalize::{NormalizedMessage, SiriEntity, SiriRules, normalize_siri},
-    poll::{decoder_crash_failure, observe::UnobservedMessage, polled_feed::PolledFeed},
+    poll::{decoder_crash_failure, observe::MessageToObserve, polled_feed::PolledFeed},
     poll_stages::PollStage,
     source::SiriService,
 };
@@ -58,42 +58,42 @@ impl From<FetchError> for SiriReadError {
 pub(super) async fn decode_restored_message(
     polled: &PolledFeed,
     body: Bytes,
-) -> Option<UnobservedMessage> {
-    let (zone, limits) = (default_time_zone(polled), message_limits(polled));
-    let decoding = tokio::task::spawn_blocking(move || decode_siri(&body, &zone, &limits));
+) -> Option<MessageToObserve> {
+    let (zone, limits) = (schedule_time_zone_or_utc(polled), message_limits(polled));
+    let decoding = tokio::task::spawn_blocking(move || decode_siri_message(&body, &zone, &limits));
     let (message, _) = decoding.await.ok()?.ok()?;
     let is_whole = !message.has_more_data();
-    is_whole.then(|| UnobservedMessage::Siri(Box::new(message), SiriPart::Whole))
+    is_whole.then(|| MessageToObserve::Siri(Box::new(message), SiriMessagePart::Whole))
 }
 
 /// Decodes a message on a blocking thread.
-pub(super) async fn read_siri_body(
+pub(super) async fn decode_siri_body(
     polled: &PolledFeed,
     body: Bytes,
 ) -> Result<ProducerMessage, FetchError> {
     let (config, limits) = (polled.feed.shared_config().clone(), message_limits(polled));
     let network = polled.feed.network();
-    let zone = default_time_zone(polled);
+    let zone = schedule_time_zone_or_utc(polled);
     let dataset = network.dataset();
-    let began = network.stage_start();
+    let began = network.stage_start_time();
     let is_inspected = polled.has_observer();
-    let inbox_key = polled.feed.inbox().map(|inbox| inbox.key().clone());
+    let inbox_key = polled.feed.inbox().map(|inbox| inbox.inbox_key().clone());
     let decoding = tokio::task::spawn_blocking(move || {
-        let _at = stage::enter_stage(PollStage::Decode.thread_stage());
+        let _at = stage::set_stage_until_dropped(PollStage::Decode.to_work_stage());
         if inbox_key.is_some_and(|key| key.occurs_in(&body)) {
-            return Err(inbox_key_leaked().into());
+            return Err(inbox_key_leak_failure().into());
         }
         let timetable = dataset.as_ref().map(|it| &*it.timetable);
-        let mut siri_message = decode_siri(&body, &zone, &limits)
+        let mut siri_message = decode_siri_message(&body, &zone, &limits)
             .map_err(SiriReadError::from)
-            .and_then(|decoded| read_producer_message(decoded, &zone, &config, timetable));
+            .and_then(|decoded| interpret_producer_message(decoded, &zone, &config, timetable));
         if let Ok(ProducerMessage::Answer(answer)) = &mut siri_message {
             answer.message.take_if(|_| !is_inspected);
         }
         siri_message
     });
     let read = decoding.await;
-    network.record_stage(PollStage::Decode, began);
+    network.record_stage_duration(PollStage::Decode, began);
     // The producer's text may echo the request.
     let shown = |producer_text: &str| redact_producer_text(polled, producer_text);
     let mut siri_message =
@@ -119,11 +119,13 @@ pub(super) async fn read_siri_body(
 /// producer knows.
 pub(super) fn redact_producer_text(polled: &PolledFeed, producer_text: &str) -> String {
     let inbox = polled.feed.inbox();
-    polled.fetcher.redact_head(producer_text.as_bytes(), inbox.as_deref().map(FeedInbox::key))
+    polled
+        .fetcher
+        .redacted_body_start(producer_text.as_bytes(), inbox.as_deref().map(FeedInbox::inbox_key))
 }
 
 /// Returns the time zone of times without one.
-pub(super) fn default_time_zone(polled: &PolledFeed) -> TimeZone {
+pub(super) fn schedule_time_zone_or_utc(polled: &PolledFeed) -> TimeZone {
     let dataset = polled.feed.network().dataset();
     dataset.map_or(TimeZone::UTC, |dataset| dataset.timetable.timezone().clone())
 }
@@ -133,7 +135,7 @@ pub(super) fn message_limits(polled: &PolledFeed) -> MessageLimits {
     polled.load_limits.siri_limits(polled.feed.config().max_bytes)
 }
 
-fn read_producer_message(
+fn interpret_producer_message(
     (message, problems): (SiriMessage, Problems),
     zone: &TimeZone,
     config: &FeedConfig,
@@ -142,13 +144,13 @@ fn read_producer_message(
     let source = config.siri.clone().unwrap_or_default();
     if message.service_deliveries().next().is_none()
         && let Some(event) =
-            ProducerNotification::from_message(&message, &subscription_names(config, &source))
+            ProducerNotification::from_message(&message, &all_subscription_ids(config, &source))
     {
         return Ok(ProducerMessage::Event(event));
     }
     let has_timetables = source.services.contains(&SiriService::Timetables)
         // If answers contain changes, vehicles arrive independently of timetables.
-        && (source.answers_changes()
+        && (source.is_limited_to_changes()
             || message.service_deliveries().any(|it| !it.estimated_timetables.is_empty()));
     let rules = SiriRules { ids: &source.ids, has_vehicle_delays: !has_timetables, zone };
     let mut normalized = normalize_siri(&message, rules);
@@ -156,11 +158,11 @@ fn read_producer_message(
         return Err(SiriReadError::Refused(normalized.refusals.join("; ")));
     }
     if message.service_deliveries().next().is_none() {
-        return Err(missing_delivery().into());
+        return Err(missing_delivery_failure().into());
     }
-    normalized.keep_last_duplicates();
+    normalized.remove_earlier_duplicates();
     if let Some(timetable) = timetable {
-        normalized.apply_schedule(timetable);
+        normalized.complete_from_schedule(timetable);
     }
     let entities = std::mem::take(&mut normalized.entities);
     let encoded = entities.into_iter().map(|it| {
@@ -178,7 +180,7 @@ fn read_producer_message(
     })))
 }
 
-pub(super) fn decode_siri(
+pub(super) fn decode_siri_message(
     body: &[u8],
     zone: &TimeZone,
     limits: &MessageLimits,
@@ -189,11 +191,11 @@ pub(super) fn decode_siri(
 
 /// Returns the failure of a message that contains the key of the feed's inbox: published, it would let anyone deliver
 /// to the inbox.
-fn inbox_key_leaked() -> FetchError {
+fn inbox_key_leak_failure() -> FetchError {
     let detail = "the message contains the URL of the feed's inbox, which is secret";
     FetchError::new(FailureCode::Refused, detail)
 }
 
-pub(super) fn missing_delivery() -> FetchError {
+pub(super) fn missing_delivery_failure() -> FetchError {
     FetchError::new(FailureCode::Decode, "the response is SIRI, but not a ServiceDelivery")
 }

@@ -7,7 +7,10 @@ use smol_str::SmolStr;
 
 use crate::{
     limits::RECORDS_MAX,
-    normalize::{CancelledEntity, JourneyMark, JourneyMarks, SiriEntity, TripPart, TripRef},
+    normalize::{
+        CancelledEntity, DescribedTripPart, JourneyQualifierKind, JourneyQualifiers, SiriEntity,
+        TripRef,
+    },
 };
 
 /// Entities by id.
@@ -19,7 +22,7 @@ pub(super) struct EntityStore {
     /// The entities of vehicles, by the names for cancelling them.
     vehicles: HashMap<SmolStr, BTreeSet<SmolStr>>,
     /// The entities of each trip by trip id, with part and date. One id may have very many.
-    trips: HashMap<SmolStr, BTreeSet<(TripPart, Option<SmolStr>, SmolStr)>>,
+    trips: HashMap<SmolStr, BTreeSet<(DescribedTripPart, Option<SmolStr>, SmolStr)>>,
     /// True if a journey may have a prefixed name.
     has_own_names: bool,
     /// The number of the current answer.
@@ -36,18 +39,18 @@ struct StoredEntity {
     /// The last answer with this entity.
     seen: u64,
     /// The trip and part that the entity describes.
-    trip: Option<(TripRef, TripPart)>,
+    trip: Option<(TripRef, DescribedTripPart)>,
     /// The names by which a vehicle is found.
     names: Vec<SmolStr>,
     /// Marks that distinguish its journey from others with the same name.
-    marks: JourneyMarks,
+    marks: JourneyQualifiers,
     /// The entity to which later visits of the same journey are added.
     visits_entity: Option<Box<SiriEntity>>,
 }
 
 /// The outcome of storing an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PutOutcome {
+pub(super) enum StoreEntityOutcome {
     /// The current answer did not contain the entity before.
     New,
     /// The current answer contained the entity before.
@@ -62,30 +65,30 @@ impl EntityStore {
         *self = EntityStore { answer: self.answer, since: self.since, ..EntityStore::default() };
     }
 
-    /// Begins a full refresh: the next answers repeat all data, until [`remove_unseen`](Self::remove_unseen).
+    /// Begins a full refresh: the next answers repeat all data, until [`remove_not_repeated`](Self::remove_unseen).
     pub(super) fn begin_full_refresh(&mut self) {
         self.since = self.answer + 1;
     }
 
-    pub(super) fn begin_answer(&mut self) {
+    pub(super) fn start_next_answer(&mut self) {
         self.answer += 1;
     }
 
     /// Stores an entity until a time, replacing the one with its id.
-    pub(super) fn put_entity(
+    pub(super) fn store_entity(
         &mut self,
         entity: SiriEntity,
         raw: EncodedEntity,
         until: Option<i64>,
-    ) -> PutOutcome {
+    ) -> StoreEntityOutcome {
         let (mut entity, mut raw) = (entity, raw);
-        if self.disambiguate_journey(&mut entity) {
+        if self.rename_if_ambiguous(&mut entity) {
             raw = EncodedEntity::from_decoded_entity(&entity.entity, 0);
         }
         let id = SmolStr::new(&entity.entity.id);
         let mut before = self.remove(&id);
         if before.is_none() && self.entities.len() >= RECORDS_MAX {
-            return PutOutcome::Full;
+            return StoreEntityOutcome::Full;
         }
         let is_again = before.as_ref().is_some_and(|it| it.seen == self.answer);
         let known = before.take_if(|it| it.seen >= self.since && entity.visits.is_some());
@@ -98,10 +101,10 @@ impl EntityStore {
             raw = EncodedEntity::from_decoded_entity(&merged.entity, 0);
             entity = *merged;
         }
-        for item in entity.visit_names() {
+        for item in entity.names_of_visits() {
             self.visits.insert(item.clone(), id.clone());
         }
-        let trip = entity.trip_ref();
+        let trip = entity.trip_and_part();
         if let Some((trip, part)) = &trip {
             let key = (*part, trip.start_date.clone(), id.clone());
             self.trips.entry(trip.trip_id.clone()).or_default().insert(key);
@@ -111,25 +114,25 @@ impl EntityStore {
             self.vehicles.entry(name.clone()).or_default().insert(id.clone());
         }
         let marks = std::mem::take(&mut entity.marks);
-        self.has_own_names |= marks.is_any_applied();
+        self.has_own_names |= marks.has_prefixed_name();
         let visits_entity = entity.visits.is_some().then(|| Box::new(entity));
         let seen = self.answer;
         self.entities
             .insert(id, StoredEntity { raw, until, seen, trip, names, marks, visits_entity });
-        if is_again { PutOutcome::Repeated } else { PutOutcome::New }
+        if is_again { StoreEntityOutcome::Repeated } else { StoreEntityOutcome::New }
     }
 
     /// Renames a journey, or a vehicle's journey, to its name in this store, which stays stable while it is stored.
     /// Returns true if the name has changed.
-    fn disambiguate_journey(&self, entity: &mut SiriEntity) -> bool {
+    fn rename_if_ambiguous(&self, entity: &mut SiriEntity) -> bool {
         let mut is_renamed = false;
-        while self.has_previous_name(entity) {
-            entity.restore_name();
+        while self.is_stored_under_previous_name(entity) {
+            entity.remove_last_prefix();
             is_renamed = true;
         }
-        for mark in JourneyMark::ALL {
-            if self.is_name_of_other(entity, mark) {
-                entity.apply_mark(mark);
+        for mark in JourneyQualifierKind::ALL {
+            if self.is_name_taken_by_other(entity, mark) {
+                entity.prefix_with_qualifier(mark);
                 is_renamed = true;
             }
         }
@@ -137,27 +140,27 @@ impl EntityStore {
     }
 
     /// Returns true if the journey's name before its last prefix is its name in this store.
-    fn has_previous_name(&self, entity: &SiriEntity) -> bool {
-        let Some((id, mark, value)) = entity.previous_id() else { return false };
-        self.entities.get(&id).is_some_and(|holder| holder.marks.has_mark(mark, value))
+    fn is_stored_under_previous_name(&self, entity: &SiriEntity) -> bool {
+        let Some((id, mark, value)) = entity.id_before_last_prefix() else { return false };
+        self.entities.get(&id).is_some_and(|holder| holder.marks.has_qualifier(mark, value))
     }
 
     /// Returns true if the journey's name belongs to another stored journey that this mark distinguishes.
-    fn is_name_of_other(&self, entity: &SiriEntity, mark: JourneyMark) -> bool {
-        let Some((id, own)) = entity.ids_with_mark(mark) else { return false };
+    fn is_name_taken_by_other(&self, entity: &SiriEntity, mark: JourneyQualifierKind) -> bool {
+        let Some((id, own)) = entity.plain_and_prefixed_id(mark) else { return false };
         if self.has_own_names && self.entities.contains_key(&own) {
             return true;
         }
-        let holder = self.entities.get(&id).filter(|_| entity.is_journey());
+        let holder = self.entities.get(&id).filter(|_| entity.is_estimated_journey());
         holder.is_some_and(|holder| {
             let is_in_answer = holder.seen == self.answer;
-            entity.marks.differs_in(&holder.marks, mark)
-                && (is_in_answer || entity.marks.is_stable_mark(mark))
+            entity.marks.has_different_value(&holder.marks, mark)
+                && (is_in_answer || entity.marks.is_stable_qualifier(mark))
         })
     }
 
     /// Removes the cancelled entity.
-    pub(super) fn apply_cancellation(&mut self, cancelled: &CancelledEntity) {
+    pub(super) fn remove_cancelled_entity(&mut self, cancelled: &CancelledEntity) {
         match cancelled {
             CancelledEntity::Vehicle { names, trip } => {
                 if let Some(id) = self.find_vehicle(names, trip.as_ref()) {
@@ -168,28 +171,28 @@ impl EntityStore {
                 let known = item.as_ref().and_then(|item| Some((item, self.visits.get(item)?)));
                 if let Some((item, id)) = known {
                     let id = id.clone();
-                    self.remove_visits(&id, |entity| entity.remove_visit(item));
+                    self.remove_visits_from_entity(&id, |entity| entity.remove_visit_by_name(item));
                 } else if let Some(trip) = trip
-                    && let Some(id) = self.find_by_trip(trip, TripPart::Visits)
+                    && let Some(id) = self.find_entity_of_trip(trip, DescribedTripPart::Visits)
                 {
-                    self.remove_visits(&id, |entity| entity.remove_visits_at(at));
+                    self.remove_visits_from_entity(&id, |entity| entity.remove_visits_at(at));
                 }
             }
         }
     }
 
     /// Removes visits from an entity, and the entity if none is left.
-    fn remove_visits(&mut self, id: &str, take: impl FnOnce(&mut SiriEntity) -> bool) {
+    fn remove_visits_from_entity(&mut self, id: &str, take: impl FnOnce(&mut SiriEntity) -> bool) {
         let Some(entry) = self.entities.get_mut(id) else { return };
         let Some(entity) = &mut entry.visits_entity else { return };
-        for item in entity.visit_names() {
+        for item in entity.names_of_visits() {
             self.visits.remove(item);
         }
         if take(entity) {
             self.remove(id);
             return;
         }
-        for item in entity.visit_names() {
+        for item in entity.names_of_visits() {
             self.visits.insert(item.clone(), id.into());
         }
         entry.raw = EncodedEntity::from_decoded_entity(&entity.entity, 0);
@@ -197,7 +200,8 @@ impl EntityStore {
 
     /// Returns the vehicle with one of the names, or on the trip. If several have the name, the one on the trip.
     fn find_vehicle(&self, names: &[SmolStr], trip: Option<&TripRef>) -> Option<SmolStr> {
-        let on_trip = trip.and_then(|trip| self.find_by_trip(trip, TripPart::Vehicle));
+        let on_trip =
+            trip.and_then(|trip| self.find_entity_of_trip(trip, DescribedTripPart::Vehicle));
         let mut known = names.iter().filter_map(|name| self.vehicles.get(name));
         let only = known.find_map(|ids| match on_trip.as_ref().filter(|id| ids.contains(*id)) {
             Some(id) => Some(id),
@@ -207,7 +211,7 @@ impl EntityStore {
     }
 
     /// Returns the entity for a part of a trip; one with the trip's date takes precedence over one without a date.
-    fn find_by_trip(&self, trip: &TripRef, part: TripPart) -> Option<SmolStr> {
+    fn find_entity_of_trip(&self, trip: &TripRef, part: DescribedTripPart) -> Option<SmolStr> {
         let known = self.trips.get(&trip.trip_id)?;
         let from = |date: Option<SmolStr>| {
             let first = known.range((part, date, SmolStr::default())..).next();
@@ -243,20 +247,20 @@ impl EntityStore {
                 }
             }
         }
-        for item in entry.visits_entity.iter().flat_map(|it| it.visit_names()) {
+        for item in entry.visits_entity.iter().flat_map(|it| it.names_of_visits()) {
             self.visits.remove(item);
         }
         Some(entry)
     }
 
     /// Returns the share of entities that the full refresh has repeated, from 0 to 1.
-    pub(super) fn share_seen(&self) -> f64 {
+    pub(super) fn share_repeated_in_refresh(&self) -> f64 {
         let seen = self.entities.values().filter(|entry| entry.seen >= self.since).count();
         seen as f64 / self.entities.len().max(1) as f64
     }
 
     /// Removes the entities that the full refresh has not repeated; returns true if there were any.
-    pub(super) fn remove_unseen(&mut self) -> bool {
+    pub(super) fn remove_not_repeated(&mut self) -> bool {
         let since = self.since;
         self.remove_entries_if(|entry| entry.seen < since)
     }
@@ -278,7 +282,9 @@ impl EntityStore {
     /// Returns all entities in the order of their ids, without visits of journeys whose estimated timetable is stored.
     pub(super) fn list_raw_entities(&self) -> Vec<EncodedEntity> {
         let has_better_entity = |entry: &&StoredEntity| match &entry.trip {
-            Some((trip, TripPart::Visits)) => self.find_by_trip(trip, TripPart::Journey).is_some(),
+            Some((trip, DescribedTripPart::Visits)) => {
+                self.find_entity_of_trip(trip, DescribedTripPart::Journey).is_some()
+            }
             _ => false,
         };
         let numbered = self.entities.values().filter(|entry| !has_better_entity(entry)).zip(1..);

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use crate::{
     feed_config::FeedConfig,
     fetch::{PostRequest, SourceRequest},
-    source::{Secret, SiriEnvelope, SiriMode, SiriService, SiriSource},
+    source::{Secret, SiriEnvelope, SiriMode, SiriService, SiriSourceSettings},
 };
 
 /// The SIRI version of requests, which every producer supports.
@@ -20,31 +20,36 @@ pub(super) const VERSION: &str = "2.0";
 
 /// Builds the requests of one feed.
 #[derive(Debug)]
-pub(crate) struct SiriRequests {
+pub(crate) struct SiriRequestBuilder {
     rng: fastrand::Rng,
     /// The session under which a producer remembers what it has sent.
     session: u64,
 }
 
-impl SiriRequests {
-    pub(crate) fn new(seed: u64) -> SiriRequests {
+impl SiriRequestBuilder {
+    pub(crate) fn new(seed: u64) -> SiriRequestBuilder {
         let mut rng = fastrand::Rng::with_seed(seed);
-        SiriRequests { session: rng.u64(..), rng }
+        SiriRequestBuilder { session: rng.u64(..), rng }
     }
 
     /// Starts a new session, so that the next answers contain all data.
-    pub(super) fn request_full_state(&mut self) {
+    pub(super) fn start_new_session(&mut self) {
         self.session = self.rng.u64(..);
     }
 
-    pub(crate) fn next_request(&mut self, config: &FeedConfig, now: UnixMillis) -> SourceRequest {
+    pub(crate) fn build_next_request(
+        &mut self,
+        config: &FeedConfig,
+        now: UnixMillis,
+    ) -> SourceRequest {
         let Some(source) = config.siri.as_deref() else { return SourceRequest::Plain };
         match (source.mode, &source.requestor_ref) {
             (SiriMode::Lite, None) => SourceRequest::Plain,
-            (SiriMode::Lite, Some(requestor)) => {
-                SourceRequest::Parameter("requestorId", self.requestor_name(source, requestor))
-            }
-            (SiriMode::Request, _) => self.build_request(source, now),
+            (SiriMode::Lite, Some(requestor)) => SourceRequest::Parameter(
+                "requestorId",
+                self.requestor_ref_to_send(source, requestor),
+            ),
+            (SiriMode::Request, _) => self.build_service_post(source, now),
             // The request depends on the state of the subscription.
             (SiriMode::Subscribe, _) => SourceRequest::Plain,
         }
@@ -52,18 +57,22 @@ impl SiriRequests {
 
     /// Returns the requestor's name. A producer that sends changes must not associate it with an earlier process, or it
     /// would omit what that process received.
-    fn requestor_name(&self, source: &SiriSource, requestor: &Secret) -> String {
-        match source.answers_changes() {
-            true => session_name(requestor, self.session),
+    fn requestor_ref_to_send(&self, source: &SiriSourceSettings, requestor: &Secret) -> String {
+        match source.is_limited_to_changes() {
+            true => session_requestor_name(requestor, self.session),
             false => requestor.reveal().to_owned(),
         }
     }
 
-    fn build_request(&mut self, source: &SiriSource, now: UnixMillis) -> SourceRequest {
+    fn build_service_post(
+        &mut self,
+        source: &SiriSourceSettings,
+        now: UnixMillis,
+    ) -> SourceRequest {
         let id: SmolStr = format_smolstr!("lineside-{:016x}", self.rng.u64(..));
         let mut request = build_service_request(source, now, &id);
         if let Some(requestor) = &source.requestor_ref {
-            request.requestor_ref = Some(self.requestor_name(source, requestor).into());
+            request.requestor_ref = Some(self.requestor_ref_to_send(source, requestor).into());
         }
         let action = source.services.first().map_or("", soap_action);
         build_post(source, MessagePayload::ServiceRequest(request), action)
@@ -73,14 +82,14 @@ impl SiriRequests {
 /// Returns a requestor name for a session. A producer that remembers an earlier process would omit what that one
 /// received. Producers echo the name in answers that are published, so it reveals nothing of the secret requestor
 /// reference.
-fn session_name(requestor: &Secret, session: u64) -> String {
+fn session_requestor_name(requestor: &Secret, session: u64) -> String {
     let hash = xxh3_128_with_seed(requestor.reveal().as_bytes(), session);
     format!("lineside-{hash:032x}")
 }
 
 /// Builds a POST in the producer's envelope; `action` is the SOAP action.
 pub(super) fn build_post(
-    source: &SiriSource,
+    source: &SiriSourceSettings,
     payload: MessagePayload,
     action: &'static str,
 ) -> SourceRequest {
@@ -107,7 +116,11 @@ fn soap_action(service: &SiriService) -> &'static str {
     }
 }
 
-fn build_service_request(source: &SiriSource, now: UnixMillis, id: &SmolStr) -> ServiceRequest {
+fn build_service_request(
+    source: &SiriSourceSettings,
+    now: UnixMillis,
+    id: &SmolStr,
+) -> ServiceRequest {
     let version = Some(SmolStr::new_static(VERSION));
     let at = SiriTime::from_millis(now.0);
     let own = source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr());
@@ -169,21 +182,21 @@ pub(in crate::poll::protocols::siri) mod tests {
     use crate::feed_id::FeedId;
     use crate::source::{SiriAnswers, SourceLocation};
 
-    fn request_for_source(source: SiriSource) -> SourceRequest {
+    fn request_for_source(source: SiriSourceSettings) -> SourceRequest {
         let url = SourceLocation::parse("https://a.example/siri").unwrap();
         let mut config = FeedConfig::new(FeedId::new("a").unwrap(), url);
         config.siri = Some(source.into());
-        SiriRequests::new(7).next_request(&config, UnixMillis(1_795_262_400_000))
+        SiriRequestBuilder::new(7).build_next_request(&config, UnixMillis(1_795_262_400_000))
     }
 
-    fn source(services: &[SiriService], envelope: SiriEnvelope) -> SiriSource {
-        SiriSource {
+    fn source(services: &[SiriService], envelope: SiriEnvelope) -> SiriSourceSettings {
+        SiriSourceSettings {
             services: services.to_vec(),
             mode: SiriMode::Request,
             requestor_ref: Some(Secret::new("opendata")),
             envelope,
             stops: vec!["A".to_owned(), "B".to_owned()],
-            ..SiriSource::default()
+            ..SiriSourceSettings::default()
         }
     }
 
@@ -238,16 +251,16 @@ pub(in crate::poll::protocols::siri) mod tests {
 
     #[test]
     fn each_request_without_a_requestor_ref_has_a_new_name() {
-        let nameless = SiriSource {
+        let nameless = SiriSourceSettings {
             requestor_ref: None,
             ..source(&[SiriService::Timetables], SiriEnvelope::Xml)
         };
         let url = SourceLocation::parse("https://a.example/siri").unwrap();
         let mut config = FeedConfig::new(FeedId::new("a").unwrap(), url);
         config.siri = Some(nameless.into());
-        let mut questions = SiriRequests::new(7);
+        let mut questions = SiriRequestBuilder::new(7);
         let mut name =
-            || request(questions.next_request(&config, UnixMillis(0))).requestor_ref.unwrap();
+            || request(questions.build_next_request(&config, UnixMillis(0))).requestor_ref.unwrap();
         assert_ne!(name(), name());
     }
 
@@ -261,7 +274,7 @@ pub(in crate::poll::protocols::siri) mod tests {
 
     #[test]
     fn siri_lite_requests_for_changes_have_a_session_name() {
-        let lite = SiriSource {
+        let lite = SiriSourceSettings {
             mode: SiriMode::Lite,
             ..source(&[SiriService::Timetables], SiriEnvelope::Xml)
         };
@@ -271,16 +284,19 @@ pub(in crate::poll::protocols::siri) mod tests {
         assert!(name.starts_with("lineside-") && name.len() == 41, "{name}");
         assert!(!name.contains("opendata"), "{name}");
         let opendata = Secret::new("opendata");
-        assert_eq!(session_name(&opendata, 1), session_name(&opendata, 1));
-        assert_ne!(session_name(&opendata, 1), session_name(&opendata, 2));
-        assert_ne!(session_name(&opendata, 1), session_name(&Secret::new("other"), 1));
-        assert!(matches!(request_for_source(SiriSource::default()), SourceRequest::Plain));
-        let whole = SiriSource { answers: Some(SiriAnswers::Whole), ..lite.clone() };
+        assert_eq!(session_requestor_name(&opendata, 1), session_requestor_name(&opendata, 1));
+        assert_ne!(session_requestor_name(&opendata, 1), session_requestor_name(&opendata, 2));
+        assert_ne!(
+            session_requestor_name(&opendata, 1),
+            session_requestor_name(&Secret::new("other"), 1)
+        );
+        assert!(matches!(request_for_source(SiriSourceSettings::default()), SourceRequest::Plain));
+        let whole = SiriSourceSettings { answers: Some(SiriAnswers::Whole), ..lite.clone() };
         let SourceRequest::Parameter("requestorId", name) = request_for_source(whole) else {
             panic!()
         };
         assert_eq!(name, "opendata", "full answers need no session name");
-        let changes = SiriSource {
+        let changes = SiriSourceSettings {
             answers: Some(SiriAnswers::Changes),
             ..source(&[SiriService::Timetables], SiriEnvelope::Xml)
         };

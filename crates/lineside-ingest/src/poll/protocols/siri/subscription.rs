@@ -7,7 +7,7 @@ mod request;
 mod event;
 
 pub(in crate::poll) use self::event::ProducerNotification;
-pub(super) use self::{lifecycle::SiriSubscription, request::subscription_names};
+pub(super) use self::{lifecycle::SiriSubscription, request::all_subscription_ids};
 
 use std::time::Duration;
 
@@ -23,16 +23,16 @@ use smol_str::format_smolstr;
 
 use self::{
     agreement::SubscriptionAgreement,
-    lifecycle::{CATCH_UP_MAX, PendingSupply, SubscriptionAction},
-    request::{build_subscription_request, requestor_name},
+    lifecycle::{CATCH_UP_MAX, PendingDataSupply, SubscriptionRequestKind},
+    request::{build_subscription_request, requestor_ref},
 };
 use super::{
     PAGES_MAX, SiriProtocol,
     decoding::{
-        DecodedAnswer, ProducerMessage, decode_siri, default_time_zone, message_limits,
-        missing_delivery, read_siri_body, redact_producer_text,
+        DecodedAnswer, ProducerMessage, decode_siri_body, decode_siri_message, message_limits,
+        missing_delivery_failure, redact_producer_text, schedule_time_zone_or_utc,
     },
-    is_subscribing,
+    is_subscription_feed,
     requests::build_post,
 };
 use crate::{
@@ -43,7 +43,7 @@ use crate::{
         accept::hash_body,
         decoder_crash_failure,
         polled_feed::PolledFeed,
-        protocol::{NextPoll, PollSuccess},
+        protocol::{NextPollChange, PollSuccess},
     },
 };
 
@@ -53,9 +53,9 @@ const REFRESH_SHARE_MIN: f64 = 0.5;
 impl SiriProtocol {
     /// Returns the time until the next request of the subscription; `None` if it is due now or there is no
     /// subscription.
-    pub(super) fn subscription_wait(&self, polled: &PolledFeed) -> Option<Duration> {
-        let rest = self.subscription.next_request_wait(polled.clock.monotonic())?;
-        is_subscribing(polled).then_some(rest)
+    pub(super) fn time_until_subscription_request(&self, polled: &PolledFeed) -> Option<Duration> {
+        let rest = self.subscription.time_until_next_request(polled.clock.monotonic())?;
+        is_subscription_feed(polled).then_some(rest)
     }
 
     /// Returns the next request of a subscription: for announced data, for the status, or for the subscription itself.
@@ -71,37 +71,37 @@ impl SiriProtocol {
             let Ok(delivery) = self.deliveries.try_recv() else { break };
             self.accept_inbox_delivery(polled, delivery).await;
         }
-        let mut question = match self.subscription.next_action(polled.clock.monotonic()) {
-            SubscriptionAction::Supply => self.data_supply_request(polled),
-            SubscriptionAction::Check => self.check_status_request(polled),
-            SubscriptionAction::Subscription => self.build_subscribe_request(polled).await?,
+        let mut question = match self.subscription.choose_next_request(polled.clock.monotonic()) {
+            SubscriptionRequestKind::Supply => self.build_data_supply_request(polled),
+            SubscriptionRequestKind::Check => self.build_check_status_request(polled),
+            SubscriptionRequestKind::Subscription => self.build_subscribe_request(polled).await?,
         };
         // Any answer may echo the key that the subscription request contained.
         if let (SourceRequest::Post(post), Some(inbox)) = (&mut question, polled.feed.inbox()) {
-            post.secret = Some(inbox.key().clone());
+            post.secret = Some(inbox.inbox_key().clone());
         }
         Ok(question)
     }
 
     /// Builds the CheckStatus request.
-    fn check_status_request(&self, polled: &PolledFeed) -> SourceRequest {
+    fn build_check_status_request(&self, polled: &PolledFeed) -> SourceRequest {
         let source = polled.feed.config().siri.clone().unwrap_or_default();
         let now = polled.clock.wall_time();
         let request = CheckStatusRequest {
             request_timestamp: SiriTime::from_millis(now.0),
-            requestor_ref: Some(requestor_name(&source, &polled.inboxes.subscriber)),
+            requestor_ref: Some(requestor_ref(&source, &polled.inboxes.subscriber)),
             message_identifier: Some(format_smolstr!("lineside-{}-{}", polled.feed.id(), now.0)),
         };
         build_post(&source, MessagePayload::CheckStatusRequest(request), "CheckStatus")
     }
 
     /// Builds the request for all announced data.
-    fn data_supply_request(&self, polled: &PolledFeed) -> SourceRequest {
+    fn build_data_supply_request(&self, polled: &PolledFeed) -> SourceRequest {
         let source = polled.feed.config().siri.clone().unwrap_or_default();
         let now = polled.clock.wall_time();
         let request = DataSupplyRequest {
             request_timestamp: SiriTime::from_millis(now.0),
-            consumer_ref: Some(requestor_name(&source, &polled.inboxes.subscriber)),
+            consumer_ref: Some(requestor_ref(&source, &polled.inboxes.subscriber)),
             message_identifier: Some(format_smolstr!("lineside-{}-{}", polled.feed.id(), now.0)),
             all_data: Some(false),
             ..DataSupplyRequest::default()
@@ -116,38 +116,42 @@ impl SiriProtocol {
         body: FetchedBody,
     ) -> Result<PollSuccess, FetchError> {
         match self.subscription.action {
-            SubscriptionAction::Subscription => return self.accept_agreement(polled, body).await,
-            SubscriptionAction::Check => return self.accept_check_status(polled, body).await,
-            SubscriptionAction::Supply => {}
+            SubscriptionRequestKind::Subscription => {
+                return self.accept_subscription_response(polled, body).await;
+            }
+            SubscriptionRequestKind::Check => {
+                return self.accept_check_status_response(polled, body).await;
+            }
+            SubscriptionRequestKind::Supply => {}
         }
-        let ProducerMessage::Answer(answer) = read_siri_body(polled, body.bytes.clone()).await?
+        let ProducerMessage::Answer(answer) = decode_siri_body(polled, body.bytes.clone()).await?
         else {
-            return Err(missing_delivery());
+            return Err(missing_delivery_failure());
         };
         let has_more = answer.has_more;
         let before = self.subscription.supply.pages;
         let continues = has_more && before < PAGES_MAX;
         self.is_cut_off = has_more && !continues;
-        self.accept_notification(polled, body.bytes, *answer).await?;
+        self.accept_data_delivery(polled, body.bytes, *answer).await?;
         let subscription = &mut self.subscription;
         subscription.last_delivery_at = polled.clock.monotonic();
         subscription.has_been_silent = false;
         let pages = if continues { before + 1 } else { 0 };
-        subscription.supply = PendingSupply { is_due: continues, pages };
+        subscription.supply = PendingDataSupply { is_due: continues, pages };
         Ok(PollSuccess::New)
     }
 
     /// Accepts the answer to CheckStatus. A positive one extends the subscription, but says nothing about the data: a
     /// running producer may have data that do not reach us.
-    async fn accept_check_status(
+    async fn accept_check_status_response(
         &mut self,
         polled: &mut PolledFeed,
         body: FetchedBody,
     ) -> Result<PollSuccess, FetchError> {
-        let (limits, zone) = (message_limits(polled), default_time_zone(polled));
+        let (limits, zone) = (message_limits(polled), schedule_time_zone_or_utc(polled));
         let reading = tokio::task::spawn_blocking(move || {
             Ok(ProducerNotification::from_check_status(
-                &decode_siri(&body.bytes, &zone, &limits)?.0,
+                &decode_siri_message(&body.bytes, &zone, &limits)?.0,
             ))
         });
         let Some(event) = reading.await.unwrap_or_else(|_| Err(decoder_crash_failure()))? else {
@@ -157,25 +161,27 @@ impl SiriProtocol {
             ));
         };
         match event {
-            ProducerNotification::Alive(started) if !self.subscription.has_restarted(started) => {
+            ProducerNotification::Alive(started)
+                if !self.subscription.has_producer_restarted(started) =>
+            {
                 self.subscription.checked_at = Some(polled.clock.monotonic());
                 if !self.subscription.has_been_silent {
                     polled.clear_failures();
                 }
             }
-            _ => drop(self.end_subscription(polled)),
+            _ => drop(self.mark_subscription_ended(polled)),
         }
         Ok(PollSuccess::Checked)
     }
 
     /// Ends the subscription after the producer has ended or forgotten it; returns the time until the next request, if
     /// there was a subscription.
-    fn end_subscription(&mut self, polled: &PolledFeed) -> Option<Duration> {
+    fn mark_subscription_ended(&mut self, polled: &PolledFeed) -> Option<Duration> {
         // A repeated notification must not change the time of the next request.
         self.subscription.renew_at?;
         let now = polled.clock.monotonic();
-        self.subscription = self.subscription.to_ended(now);
-        self.subscription.next_request_wait(now)
+        self.subscription = self.subscription.after_producer_ended(now);
+        self.subscription.time_until_next_request(now)
     }
 
     /// Builds the request that begins or renews a subscription.
@@ -186,14 +192,14 @@ impl SiriProtocol {
         &mut self,
         polled: &mut PolledFeed,
     ) -> Result<SourceRequest, FetchError> {
-        if self.subscription.is_silent(polled.clock.monotonic()) {
+        if self.subscription.is_producer_silent(polled.clock.monotonic()) {
             // A silent producer may have lost data, so a full refresh is needed.
-            self.subscription = self.subscription.to_abandoned();
+            self.subscription = self.subscription.without_subscription();
             self.subscription.has_been_silent = true;
             let detail = "no message of the subscription arrived in time";
             polled.record_failure(FetchError::new(FailureCode::Timeout, detail)).await;
         }
-        let Some(address) = self.inbox_address(polled) else {
+        let Some(address) = self.inbox_delivery_url(polled) else {
             let detail = "the subscription needs server.public_url, which is not configured";
             return Err(FetchError::new(FailureCode::Connect, detail));
         };
@@ -209,24 +215,24 @@ impl SiriProtocol {
         Ok(build_post(&source, MessagePayload::SubscriptionRequest(request), "Subscribe"))
     }
 
-    fn inbox_address(&self, polled: &PolledFeed) -> Option<String> {
+    fn inbox_delivery_url(&self, polled: &PolledFeed) -> Option<String> {
         let inbox = polled.feed.inbox()?;
         let base = polled.inboxes.address.as_deref()?.trim_end_matches('/');
-        Some(format!("{base}/siri/inbox/{}?key={}", polled.feed.id(), inbox.key().reveal()))
+        Some(format!("{base}/siri/inbox/{}?key={}", polled.feed.id(), inbox.inbox_key().reveal()))
     }
 
     /// Accepts the answer to a subscription request.
-    async fn accept_agreement(
+    async fn accept_subscription_response(
         &mut self,
         polled: &mut PolledFeed,
         body: FetchedBody,
     ) -> Result<PollSuccess, FetchError> {
-        let (limits, zone) = (message_limits(polled), default_time_zone(polled));
+        let (limits, zone) = (message_limits(polled), schedule_time_zone_or_utc(polled));
         let reading = tokio::task::spawn_blocking(move || {
-            let (message, _) = decode_siri(&body.bytes, &zone, &limits)?;
+            let (message, _) = decode_siri_message(&body.bytes, &zone, &limits)?;
             Ok(SubscriptionAgreement::from_message(&message))
         });
-        let in_doubt = self.subscription.to_unconfirmed();
+        let in_doubt = self.subscription.after_unreadable_message();
         let before = std::mem::replace(&mut self.subscription, in_doubt);
         let read = reading.await.unwrap_or_else(|_| Err(decoder_crash_failure()))?;
         // The producer's text may echo the request, which contains the key of the inbox.
@@ -235,7 +241,7 @@ impl SiriProtocol {
         agreement.refused.iter_mut().for_each(|reason_text| *reason_text = shown(reason_text));
         let (now, wall) = (polled.clock.monotonic(), polled.clock.wall_time());
         self.entities.begin_full_refresh();
-        self.subscription = before.with_agreement(agreement, now, wall);
+        self.subscription = before.after_agreement(agreement, now, wall);
         polled.status.failures_in_a_row = 0;
         // A promise of a producer that fell silent before does not clear the failure.
         if !self.subscription.has_been_silent {
@@ -248,44 +254,53 @@ impl SiriProtocol {
         &mut self,
         polled: &mut PolledFeed,
         delivery: InboxDelivery,
-    ) -> NextPoll {
+    ) -> NextPollChange {
         let bytes = delivery.bytes.clone();
-        let ongoing_poll = polled.poll_log.begin_poll(&polled.status);
+        let ongoing_poll = polled.poll_log.start_measuring_poll(&polled.status);
         self.subscription.last_delivery_at = polled.clock.monotonic();
         self.subscription.has_been_silent = false;
-        let accepted = match read_siri_body(polled, bytes.clone()).await {
-            Ok(ProducerMessage::Answer(answer)) => {
-                self.accept_notification(polled, bytes, *answer).await.map(|()| NextPoll::Unchanged)
-            }
+        let accepted = match decode_siri_body(polled, bytes.clone()).await {
+            Ok(ProducerMessage::Answer(answer)) => self
+                .accept_data_delivery(polled, bytes, *answer)
+                .await
+                .map(|()| NextPollChange::Unchanged),
             Ok(ProducerMessage::Event(event)) => {
-                Ok(self.apply_subscription_event(polled, event).await)
+                Ok(self.apply_producer_notification(polled, event).await)
             }
             Err(failure) => Err(failure),
         };
         match accepted {
             Ok(next_poll) => {
-                polled.update_health().await;
-                polled.poll_log.record_delivery(ongoing_poll, &polled.feed, &polled.status);
+                polled.update_and_report_state().await;
+                polled.poll_log.record_producer_delivery(
+                    ongoing_poll,
+                    &polled.feed,
+                    &polled.status,
+                );
                 // The time of the last message is reported even if nothing else has changed.
                 polled.feed.set_status(polled.status.clone());
-                match (next_poll, self.subscription_wait(polled)) {
+                match (next_poll, self.time_until_subscription_request(polled)) {
                     // A sign of life postpones the next status check.
-                    (NextPoll::Unchanged, Some(wait)) => NextPoll::NotBefore(wait),
+                    (NextPollChange::Unchanged, Some(wait)) => NextPollChange::NotBefore(wait),
                     (next_poll, _) => next_poll,
                 }
             }
             Err(failure) => {
                 polled.record_failure(failure).await;
-                polled.poll_log.record_delivery(ongoing_poll, &polled.feed, &polled.status);
+                polled.poll_log.record_producer_delivery(
+                    ongoing_poll,
+                    &polled.feed,
+                    &polled.status,
+                );
                 // Its content is unknown, so all data are requested, as after a failed poll. The producer may
                 // nevertheless continue with changes.
-                self.subscription = self.subscription.to_unconfirmed();
-                NextPoll::AfterPoll
+                self.subscription = self.subscription.after_unreadable_message();
+                NextPollChange::AfterPoll
             }
         }
     }
 
-    async fn accept_notification(
+    async fn accept_data_delivery(
         &mut self,
         polled: &mut PolledFeed,
         bytes: Bytes,
@@ -294,7 +309,7 @@ impl SiriProtocol {
         let now = polled.clock.wall_time();
         polled.status.bytes += bytes.len() as u64;
         let hash = hash_body(&bytes).await;
-        let observation = self.accept_answer(polled, answer, now).await?;
+        let observation = self.merge_and_apply_answer(polled, answer, now).await?;
         let body = FetchedBody {
             bytes,
             content_type: None,
@@ -302,71 +317,76 @@ impl SiriProtocol {
             file_name: None,
             status: None,
         };
-        polled.persist_body(body, Format::Siri, hash, now).await;
-        polled.observe_message(observation, now).await;
+        polled.store_and_serve_body(body, Format::Siri, hash, now).await;
+        polled.pass_message_to_observer(observation, now).await;
         Ok(())
     }
 
-    async fn apply_subscription_event(
+    async fn apply_producer_notification(
         &mut self,
         polled: &mut PolledFeed,
         event: ProducerNotification,
-    ) -> NextPoll {
+    ) -> NextPollChange {
         let is_ended = match event {
-            ProducerNotification::Alive(started) => self.subscription.has_restarted(started),
+            ProducerNotification::Alive(started) => {
+                self.subscription.has_producer_restarted(started)
+            }
             ProducerNotification::Ended => true,
             ProducerNotification::DataReady => {
                 // Without a subscription all data are requested anyway.
                 if self.subscription.renew_at.is_none() {
-                    return NextPoll::Unchanged;
+                    return NextPollChange::Unchanged;
                 }
                 self.subscription.supply.is_due = true;
-                return NextPoll::In(Duration::ZERO);
+                return NextPollChange::In(Duration::ZERO);
             }
             ProducerNotification::OtherEnded => {
                 // Accepted without effect; logged for an operator who meant this feed's subscription.
                 tracing::info!(feed = %polled.feed.snapshot_key(), "the producer ended a subscription that is not this feed's");
-                return NextPoll::Unchanged;
+                return NextPollChange::Unchanged;
             }
         };
         if is_ended {
-            return self.end_subscription(polled).map_or(NextPoll::Unchanged, NextPoll::In);
+            return self
+                .mark_subscription_ended(polled)
+                .map_or(NextPollChange::Unchanged, NextPollChange::In);
         }
         if self.subscription.has_delivered {
-            polled.confirm_snapshot();
-            self.resend_entities(polled).await;
+            polled.record_not_modified();
+            self.resend_all_entities(polled).await;
         } else {
             polled.clear_failures();
         }
-        NextPoll::Unchanged
+        NextPollChange::Unchanged
     }
 
     /// Once the full refresh is complete, removes the entities that were not repeated. After a renewal the producer may
     /// send only changes: then nothing is removed.
-    pub(super) async fn remove_unseen_when_complete(&mut self, polled: &mut PolledFeed) {
+    pub(super) async fn remove_not_repeated_when_complete(&mut self, polled: &mut PolledFeed) {
         let now = polled.clock.monotonic();
-        let is_settled = polled.status.is_beginning && !self.is_initial_load(polled);
+        let is_settled = polled.status.is_beginning && !self.is_initial_load_incomplete(polled);
         if is_settled {
             polled.status.is_beginning = false;
             self.is_whole = true;
             // Readers must see the change even if nothing else changes.
             polled.feed.set_status(polled.status.clone());
         }
-        let is_swept = self.subscription.check_caught_up(now).is_some_and(|is_renewal| {
-            let is_all = !is_renewal || self.entities.share_seen() >= REFRESH_SHARE_MIN;
-            is_all && self.entities.remove_unseen()
+        let is_swept = self.subscription.take_completed_refresh(now).is_some_and(|is_renewal| {
+            let is_all =
+                !is_renewal || self.entities.share_repeated_in_refresh() >= REFRESH_SHARE_MIN;
+            is_all && self.entities.remove_not_repeated()
         });
         // Data held back so far are published now, or after a failure with the producer's next message.
         let is_not_sent = is_settled && !self.is_sending_parts;
         if is_swept || (is_not_sent && polled.status.failures_in_a_row == 0) {
-            self.resend_entities(polled).await;
+            self.resend_all_entities(polled).await;
         }
     }
 
     /// Returns true if the producer may not have sent all data yet since the last reset: the first deliveries are
     /// parts.
-    pub(super) fn is_initial_load(&mut self, polled: &PolledFeed) -> bool {
-        if self.is_whole || !is_subscribing(polled) {
+    pub(super) fn is_initial_load_incomplete(&mut self, polled: &PolledFeed) -> bool {
+        if self.is_whole || !is_subscription_feed(polled) {
             return false;
         }
         let now = polled.clock.monotonic();
@@ -375,17 +395,17 @@ impl SiriProtocol {
 
     /// Builds the TerminateSubscription request, if there is a subscription.
     pub(super) fn build_termination_request(&self, polled: &PolledFeed) -> Option<SourceRequest> {
-        if self.subscription.renew_at.is_none() || !is_subscribing(polled) {
+        if self.subscription.renew_at.is_none() || !is_subscription_feed(polled) {
             return None;
         }
         let config = polled.feed.config();
         let source = config.siri.clone().unwrap_or_default();
         let request = TerminateSubscriptionRequest {
             request_timestamp: SiriTime::from_millis(polled.clock.wall_time().0),
-            requestor_ref: Some(requestor_name(&source, &polled.inboxes.subscriber)),
+            requestor_ref: Some(requestor_ref(&source, &polled.inboxes.subscriber)),
             subscriber_ref: Some(polled.inboxes.subscriber.as_ref().into()),
             all: PresenceFlag::default(),
-            subscription_refs: subscription_names(config, &source),
+            subscription_refs: all_subscription_ids(config, &source),
             ..TerminateSubscriptionRequest::default()
         };
         let payload = MessagePayload::TerminateSubscriptionRequest(request);

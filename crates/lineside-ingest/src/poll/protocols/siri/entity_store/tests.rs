@@ -6,7 +6,7 @@ use lineside_formats::siri::{self, MessageLimits};
 use super::*;
 use crate::{
     normalize::{SiriRules, normalize_siri},
-    source::SiriIds,
+    source::SiriIdMapping,
 };
 
 /// The time of the messages, 12:00 on 21 November 2026 in UTC.
@@ -24,16 +24,16 @@ fn take(store: &mut EntityStore, deliveries: &str) {
             .unwrap();
     assert_eq!(problems.total_count(), 0, "{:?}", problems.retained_problems());
     let zone = &TimeZone::UTC;
-    let rules = SiriRules { ids: &SiriIds::Same, has_vehicle_delays: false, zone };
+    let rules = SiriRules { ids: &SiriIdMapping::Same, has_vehicle_delays: false, zone };
     let mut normalized = normalize_siri(&message, rules);
-    normalized.keep_last_duplicates();
-    store.begin_answer();
+    normalized.remove_earlier_duplicates();
+    store.start_next_answer();
     for entity in normalized.entities {
         let raw = EncodedEntity::from_decoded_entity(&entity.entity, 0);
         let until = entity.expires_at(NOON);
-        assert_ne!(store.put_entity(entity, raw, until), PutOutcome::Full);
+        assert_ne!(store.store_entity(entity, raw, until), StoreEntityOutcome::Full);
     }
-    normalized.cancelled.iter().for_each(|it| store.apply_cancellation(it));
+    normalized.cancelled.iter().for_each(|it| store.remove_cancelled_entity(it));
 }
 
 fn framed(id: &str) -> String {
@@ -122,7 +122,7 @@ fn call(stop: &str, delay: i32) -> (String, Option<i32>) {
 fn take_whole(store: &mut EntityStore, deliveries: &str) {
     store.begin_full_refresh();
     take(store, deliveries);
-    store.remove_unseen();
+    store.remove_not_repeated();
 }
 
 #[test]
@@ -136,8 +136,8 @@ fn a_full_answer_replaces_the_previous_one_after_its_last_page() {
     take(&mut store, &timetable_xml("b"));
     assert_eq!(ids(&store).len(), 2, "an entity stays until the last page");
     take(&mut store, &timetable_xml("c"));
-    assert_eq!(store.share_seen(), 2.0 / 3.0);
-    assert!(store.remove_unseen());
+    assert_eq!(store.share_repeated_in_refresh(), 2.0 / 3.0);
+    assert!(store.remove_not_repeated());
     assert_eq!(ids(&store), ["journey:b:20261121", "journey:c:20261121"]);
 }
 
@@ -332,9 +332,9 @@ fn entities_of_a_trip_are_found_by_service_day() {
     take(&mut store, &timetables(&[["2026-11-20", "2026-11-22", "any"].map(dated).concat()]));
     let find_by_trip = |store: &EntityStore, date: Option<&str>, part| {
         let trip = TripRef { trip_id: "J".into(), start_date: date.map(SmolStr::new) };
-        store.find_by_trip(&trip, part).map(|id| id.to_string())
+        store.find_entity_of_trip(&trip, part).map(|id| id.to_string())
     };
-    let journey = TripPart::Journey;
+    let journey = DescribedTripPart::Journey;
     assert_eq!(
         find_by_trip(&store, Some("20261122"), journey).as_deref(),
         Some("journey:J:20261122")
@@ -342,7 +342,7 @@ fn entities_of_a_trip_are_found_by_service_day() {
     assert_eq!(find_by_trip(&store, Some("20261121"), journey).as_deref(), Some("journey:J"));
     assert!(
         find_by_trip(&store, None, journey).is_some()
-            && find_by_trip(&store, None, TripPart::Vehicle).is_none()
+            && find_by_trip(&store, None, DescribedTripPart::Vehicle).is_none()
     );
     take_whole(&mut store, &timetables(&[dated("2026-11-20")]));
     assert_eq!(find_by_trip(&store, Some("20261121"), journey), None);
@@ -395,7 +395,7 @@ fn journeys_of_two_producers_in_two_deliveries_are_distinct() {
     // A journey keeps its prefixed name after the other one is gone.
     store.begin_full_refresh();
     take(&mut store, &timetable_xml("A", "S"));
-    store.remove_unseen();
+    store.remove_not_repeated();
     assert_eq!(trips(&store), ["A:7"]);
     take(&mut store, &timetable_xml("A", "S"));
     assert_eq!(trips(&store), ["A:7"]);

@@ -55,7 +55,9 @@ impl SubscriptionAgreement {
             match payload {
                 MessagePayload::SubscriptionResponse(response) => {
                     let known = agreement.get_or_insert_with(SubscriptionAgreement::default);
-                    known.add_response(response).map_err(SubscriptionRefusal::Refused)?;
+                    known
+                        .add_subscription_response(response)
+                        .map_err(SubscriptionRefusal::Refused)?;
                 }
                 MessagePayload::Fault(fault) => {
                     let reason_text = fault.reason.as_deref().unwrap_or("a fault without a reason");
@@ -69,7 +71,7 @@ impl SubscriptionAgreement {
 
     /// # Errors
     /// Returns the producer's reason if everything is refused.
-    fn add_response(&mut self, response: &SubscriptionResponse) -> Result<(), String> {
+    fn add_subscription_response(&mut self, response: &SubscriptionResponse) -> Result<(), String> {
         let mut refused = Vec::new();
         for status in &response.response_statuses {
             if status.status == Some(false) {

@@ -40,7 +40,7 @@ pub(in crate::poll::protocols::siri) struct SiriSubscription {
     /// True if the producer does not support CheckStatus.
     pub(super) has_no_checks: bool,
     /// The current or last request.
-    pub(super) action: SubscriptionAction,
+    pub(super) action: SubscriptionRequestKind,
     /// The start time of the producer's service, by its own clock.
     started: Option<SiriTime>,
     /// The producer's redacted reasons for refused parts.
@@ -49,8 +49,8 @@ pub(in crate::poll::protocols::siri) struct SiriSubscription {
     pub(super) has_delivered: bool,
     /// True if the producer fell silent before and has not sent anything since.
     pub(super) has_been_silent: bool,
-    catch_up: CatchUpState,
-    pub(super) supply: PendingSupply,
+    catch_up: FullRefreshState,
+    pub(super) supply: PendingDataSupply,
     /// True if data from before, for example from a subscription that continues at the producer, need not be repeated.
     is_renewal: bool,
     /// The time of the producer's last agreement to this or an earlier subscription, on the monotonic clock.
@@ -63,7 +63,7 @@ pub(in crate::poll::protocols::siri) struct SiriSubscription {
 
 /// Data that the producer has announced instead of delivering them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PendingSupply {
+pub(super) struct PendingDataSupply {
     /// True if there are announced data. Several announcements lead to one fetch.
     pub(super) is_due: bool,
     /// The number of consecutive answers with more data.
@@ -72,7 +72,7 @@ pub(super) struct PendingSupply {
 
 /// The kind of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum SubscriptionAction {
+pub(super) enum SubscriptionRequestKind {
     /// Begins or renews the subscription.
     #[default]
     Subscription,
@@ -84,7 +84,7 @@ pub(super) enum SubscriptionAction {
 
 /// The progress of a full refresh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum CatchUpState {
+enum FullRefreshState {
     /// All data have been sent.
     #[default]
     Done,
@@ -96,7 +96,7 @@ enum CatchUpState {
 
 impl SiriSubscription {
     /// Returns the subscription after an agreement at `now`, given on both clocks.
-    pub(super) fn with_agreement(
+    pub(super) fn after_agreement(
         self,
         agreement: SubscriptionAgreement,
         now: Duration,
@@ -116,7 +116,7 @@ impl SiriSubscription {
             resubscribe_at: None,
             started: agreement.started.or(self.started),
             refused: agreement.refused,
-            catch_up: CatchUpState::Awaited { is_renewal },
+            catch_up: FullRefreshState::Awaited { is_renewal },
             agreed_at: Some(now),
             is_renewal: false,
             ..self
@@ -124,34 +124,34 @@ impl SiriSubscription {
     }
 
     /// Returns the state after the producer has ended the subscription: the next agreement is another subscription.
-    pub(super) fn to_ended(&self, now: Duration) -> SiriSubscription {
-        let given_up = self.to_abandoned();
+    pub(super) fn after_producer_ended(&self, now: Duration) -> SiriSubscription {
+        let given_up = self.without_subscription();
         let ended = SiriSubscription { n_ended: self.n_ended.saturating_add(1), ..given_up };
-        SiriSubscription { resubscribe_at: Some(now + ended.wait_after_end(now)), ..ended }
+        SiriSubscription { resubscribe_at: Some(now + ended.resubscribe_wait(now)), ..ended }
     }
 
     /// Returns the state after an unreadable message: the subscription is requested again, and continues at the
     /// producer meanwhile.
-    pub(super) fn to_unconfirmed(&self) -> SiriSubscription {
+    pub(super) fn after_unreadable_message(&self) -> SiriSubscription {
         let is_renewal = self.renew_at.is_some() || self.is_renewal;
-        SiriSubscription { is_renewal, ..self.to_abandoned() }
+        SiriSubscription { is_renewal, ..self.without_subscription() }
     }
 
     /// Returns the state without a subscription.
-    pub(super) fn to_abandoned(&self) -> SiriSubscription {
+    pub(super) fn without_subscription(&self) -> SiriSubscription {
         let SiriSubscription { agreed_at, n_ended, has_no_checks, .. } = *self;
         SiriSubscription { agreed_at, n_ended, has_no_checks, ..SiriSubscription::default() }
     }
 
     /// Returns the time to wait before a new request after the producer has ended the subscription.
-    fn wait_after_end(&self, now: Duration) -> Duration {
+    fn resubscribe_wait(&self, now: Duration) -> Duration {
         let doublings = self.n_ended.saturating_sub(1).min(u32::BITS - 1);
         let gap = RESUBSCRIBE_MIN.saturating_mul(1 << doublings).min(BACKOFF_MAX);
         self.agreed_at.map_or(Duration::ZERO, |at| (at + gap).saturating_sub(now))
     }
 
     /// Returns the time until the next request; `None` if there neither is nor was a subscription.
-    pub(super) fn next_request_wait(&self, now: Duration) -> Option<Duration> {
+    pub(super) fn time_until_next_request(&self, now: Duration) -> Option<Duration> {
         let Some(renew_at) = self.renew_at else {
             return self.resubscribe_at.map(|at| at.saturating_sub(now));
         };
@@ -168,30 +168,33 @@ impl SiriSubscription {
     }
 
     /// Determines the next request.
-    pub(super) fn next_action(&mut self, now: Duration) -> SubscriptionAction {
+    pub(super) fn choose_next_request(&mut self, now: Duration) -> SubscriptionRequestKind {
         let is_due = std::mem::take(&mut self.supply.is_due);
-        let is_sound = self.renew_at.is_some() && !self.is_silent(now);
+        let is_sound = self.renew_at.is_some() && !self.is_producer_silent(now);
         self.action = if is_sound && is_due {
-            SubscriptionAction::Supply
-        } else if is_sound && self.needs_check(now) {
-            SubscriptionAction::Check
+            SubscriptionRequestKind::Supply
+        } else if is_sound && self.is_status_check_due(now) {
+            SubscriptionRequestKind::Check
         } else {
-            SubscriptionAction::Subscription
+            SubscriptionRequestKind::Subscription
         };
         self.action
     }
 
     /// Records a failed request. After one for announced data, their content is unknown, so all data are requested.
-    pub(in crate::poll::protocols::siri) fn record_supply_failure(&mut self) {
-        if self.action == SubscriptionAction::Supply {
-            *self = self.to_abandoned();
+    pub(in crate::poll::protocols::siri) fn record_request_failure(&mut self) {
+        if self.action == SubscriptionRequestKind::Supply {
+            *self = self.without_subscription();
         }
     }
 
     /// Returns true if a failure shows that the producer does not support CheckStatus; it is then not used again.
-    pub(in crate::poll::protocols::siri) fn reject_check(&mut self, failure: &FetchError) -> bool {
+    pub(in crate::poll::protocols::siri) fn stop_checks_if_unsupported(
+        &mut self,
+        failure: &FetchError,
+    ) -> bool {
         use FailureCode::{Decode, Empty, Html, Http, Truncated};
-        let is_unknown = self.action == SubscriptionAction::Check
+        let is_unknown = self.action == SubscriptionRequestKind::Check
             && matches!(
                 failure.code,
                 Http(400 | 404 | 405 | 500 | 501) | Decode | Empty | Html | Truncated
@@ -205,48 +208,48 @@ impl SiriSubscription {
         self.checked_at.map_or(self.last_delivery_at, |at| at.max(self.last_delivery_at))
     }
 
-    fn needs_check(&self, now: Duration) -> bool {
+    fn is_status_check_due(&self, now: Duration) -> bool {
         !self.has_no_checks
             && self.renew_at.is_some_and(|at| now < at)
             && now.saturating_sub(self.last_alive_at()) >= CHECK_AFTER
     }
 
     /// Returns true if the subscription is silent: without a sign of life or without messages for too long.
-    pub(super) fn is_silent(&self, now: Duration) -> bool {
+    pub(super) fn is_producer_silent(&self, now: Duration) -> bool {
         self.renew_at.is_some()
             && (now.saturating_sub(self.last_alive_at()) >= SILENCE_MAX
                 || now.saturating_sub(self.last_delivery_at) >= NO_DELIVERY_MAX)
     }
 
     /// Returns true if the producer has restarted since the agreement. Both times are by its own clock.
-    pub(super) fn has_restarted(&mut self, started: Option<SiriTime>) -> bool {
+    pub(super) fn has_producer_restarted(&mut self, started: Option<SiriTime>) -> bool {
         let Some(started) = started else { return false };
         started > *self.started.get_or_insert(started)
     }
 
     /// Records a delivery.
-    pub(in crate::poll::protocols::siri) fn record_delivery(&mut self, now: Duration) {
+    pub(in crate::poll::protocols::siri) fn record_received_delivery(&mut self, now: Duration) {
         self.has_delivered = true;
         self.n_ended = 0;
-        if let CatchUpState::Awaited { is_renewal } = self.catch_up {
+        if let FullRefreshState::Awaited { is_renewal } = self.catch_up {
             self.catch_up =
-                CatchUpState::InProgress { is_renewal, complete_at: now + CATCH_UP_MAX };
+                FullRefreshState::InProgress { is_renewal, complete_at: now + CATCH_UP_MAX };
         }
     }
 
     /// Returns `Some` once when a full refresh is complete, with true if it followed a renewal.
-    pub(super) fn check_caught_up(&mut self, now: Duration) -> Option<bool> {
-        let CatchUpState::InProgress { is_renewal, complete_at } = self.catch_up else {
+    pub(super) fn take_completed_refresh(&mut self, now: Duration) -> Option<bool> {
+        let FullRefreshState::InProgress { is_renewal, complete_at } = self.catch_up else {
             return None;
         };
         (now >= complete_at).then(|| {
-            self.catch_up = CatchUpState::Done;
+            self.catch_up = FullRefreshState::Done;
             is_renewal
         })
     }
 
     /// Returns the refused parts as problems.
-    pub(in crate::poll::protocols::siri) fn problems(&self) -> Problems {
+    pub(in crate::poll::protocols::siri) fn refused_parts_as_problems(&self) -> Problems {
         let mut problems = Problems::new();
         for reason_text in &self.refused {
             let detail = "the producer refused a part of the subscription";
@@ -269,7 +272,7 @@ mod tests {
     }
 
     fn agreed(agreement: SubscriptionAgreement) -> SiriSubscription {
-        SiriSubscription::default().with_agreement(agreement, SECOND, NOON)
+        SiriSubscription::default().after_agreement(agreement, SECOND, NOON)
     }
 
     #[test]
@@ -277,11 +280,20 @@ mod tests {
         // The producer's clock may be hours ahead of ours.
         let mut subscription =
             agreed(SubscriptionAgreement { started: at(5), ..SubscriptionAgreement::default() });
-        assert!(!subscription.has_restarted(at(5)) && !subscription.has_restarted(None));
-        assert!(!subscription.has_restarted(at(4)) && subscription.has_restarted(at(6)));
+        assert!(
+            !subscription.has_producer_restarted(at(5))
+                && !subscription.has_producer_restarted(None)
+        );
+        assert!(
+            !subscription.has_producer_restarted(at(4))
+                && subscription.has_producer_restarted(at(6))
+        );
         let mut not_started = agreed(SubscriptionAgreement::default());
-        assert!(!not_started.has_restarted(at(5)) && !not_started.has_restarted(at(5)));
-        assert!(not_started.has_restarted(at(6)));
+        assert!(
+            !not_started.has_producer_restarted(at(5))
+                && !not_started.has_producer_restarted(at(5))
+        );
+        assert!(not_started.has_producer_restarted(at(6)));
     }
 
     #[test]
@@ -307,20 +319,20 @@ mod tests {
         let mut waits = Vec::new();
         for _ in 0..9 {
             subscription = subscription
-                .with_agreement(SubscriptionAgreement::default(), 9 * SECOND, NOON)
-                .to_ended(10 * SECOND);
-            waits.push(subscription.next_request_wait(10 * SECOND).unwrap().as_secs() + 1);
+                .after_agreement(SubscriptionAgreement::default(), 9 * SECOND, NOON)
+                .after_producer_ended(10 * SECOND);
+            waits.push(subscription.time_until_next_request(10 * SECOND).unwrap().as_secs() + 1);
         }
         assert_eq!(waits, [15, 30, 60, 120, 240, 300, 300, 300, 300]);
         subscription =
-            subscription.with_agreement(SubscriptionAgreement::default(), 9 * SECOND, NOON);
-        subscription.record_delivery(10 * SECOND);
+            subscription.after_agreement(SubscriptionAgreement::default(), 9 * SECOND, NOON);
+        subscription.record_received_delivery(10 * SECOND);
         assert_eq!(
-            subscription.to_ended(10 * SECOND).next_request_wait(10 * SECOND),
+            subscription.after_producer_ended(10 * SECOND).time_until_next_request(10 * SECOND),
             Some(14 * SECOND)
         );
         assert_eq!(
-            subscription.to_ended(24 * SECOND).next_request_wait(24 * SECOND),
+            subscription.after_producer_ended(24 * SECOND).time_until_next_request(24 * SECOND),
             Some(Duration::ZERO)
         );
     }
@@ -328,25 +340,25 @@ mod tests {
     #[test]
     fn a_full_refresh_is_complete_some_time_after_the_first_delivery() {
         let mut first = agreed(SubscriptionAgreement::default());
-        assert_eq!(first.check_caught_up(99 * SECOND), None);
-        first.record_delivery(100 * SECOND);
-        first.record_delivery(130 * SECOND);
-        assert_eq!(first.check_caught_up(159 * SECOND), None);
-        assert_eq!(first.check_caught_up(160 * SECOND), Some(false));
-        assert_eq!(first.check_caught_up(999 * SECOND), None);
+        assert_eq!(first.take_completed_refresh(99 * SECOND), None);
+        first.record_received_delivery(100 * SECOND);
+        first.record_received_delivery(130 * SECOND);
+        assert_eq!(first.take_completed_refresh(159 * SECOND), None);
+        assert_eq!(first.take_completed_refresh(160 * SECOND), Some(false));
+        assert_eq!(first.take_completed_refresh(999 * SECOND), None);
         let mut renewed =
-            first.with_agreement(SubscriptionAgreement::default(), 999 * SECOND, NOON);
-        renewed.record_delivery(1_000 * SECOND);
-        assert_eq!(renewed.check_caught_up(1_060 * SECOND), Some(true));
+            first.after_agreement(SubscriptionAgreement::default(), 999 * SECOND, NOON);
+        renewed.record_received_delivery(1_000 * SECOND);
+        assert_eq!(renewed.take_completed_refresh(1_060 * SECOND), Some(true));
         // An unreadable message keeps the subscription, an end does not.
         for (before, expected) in [
-            (renewed.to_unconfirmed().to_unconfirmed(), true),
-            (renewed.to_ended(1_070 * SECOND), false),
+            (renewed.after_unreadable_message().after_unreadable_message(), true),
+            (renewed.after_producer_ended(1_070 * SECOND), false),
         ] {
             let mut next =
-                before.with_agreement(SubscriptionAgreement::default(), 1_100 * SECOND, NOON);
-            next.record_delivery(1_100 * SECOND);
-            assert_eq!(next.check_caught_up(1_160 * SECOND), Some(expected));
+                before.after_agreement(SubscriptionAgreement::default(), 1_100 * SECOND, NOON);
+            next.record_received_delivery(1_100 * SECOND);
+            assert_eq!(next.take_completed_refresh(1_160 * SECOND), Some(expected));
         }
     }
 
@@ -354,25 +366,25 @@ mod tests {
     fn a_silent_producer_is_checked_and_trusted_for_a_limited_time() {
         let mut quiet = agreed(SubscriptionAgreement::default());
         let at = |seconds: u32| SECOND * (1 + seconds);
-        assert_eq!(quiet.next_request_wait(at(0)), Some(CHECK_AFTER));
+        assert_eq!(quiet.time_until_next_request(at(0)), Some(CHECK_AFTER));
         assert_eq!(
-            quiet.next_action(at(10)),
-            SubscriptionAction::Subscription,
+            quiet.choose_next_request(at(10)),
+            SubscriptionRequestKind::Subscription,
             "a poll on request renews the subscription"
         );
         for elapsed_seconds in [130, 260, 390, 520] {
-            assert_eq!(quiet.next_request_wait(at(elapsed_seconds)), Some(Duration::ZERO));
+            assert_eq!(quiet.time_until_next_request(at(elapsed_seconds)), Some(Duration::ZERO));
             assert_eq!(
-                quiet.next_action(at(elapsed_seconds)),
-                SubscriptionAction::Check,
+                quiet.choose_next_request(at(elapsed_seconds)),
+                SubscriptionRequestKind::Check,
                 "{elapsed_seconds}"
             );
             quiet.checked_at = Some(at(elapsed_seconds));
         }
         // A running producer does not mean that data arrive.
-        assert_eq!(quiet.next_request_wait(at(520)), Some(80 * SECOND));
-        assert!(!quiet.is_silent(at(599)) && quiet.is_silent(at(600)));
-        assert_eq!(quiet.next_action(at(600)), SubscriptionAction::Subscription);
+        assert_eq!(quiet.time_until_next_request(at(520)), Some(80 * SECOND));
+        assert!(!quiet.is_producer_silent(at(599)) && quiet.is_producer_silent(at(600)));
+        assert_eq!(quiet.choose_next_request(at(600)), SubscriptionRequestKind::Subscription);
     }
 
     #[test]
@@ -380,26 +392,32 @@ mod tests {
         let at = |seconds: u32| SECOND * (1 + seconds);
         let mut silent = agreed(SubscriptionAgreement::default());
         assert_eq!(
-            (silent.next_action(at(130)), silent.next_action(at(189))),
-            (SubscriptionAction::Check, SubscriptionAction::Check)
+            (silent.choose_next_request(at(130)), silent.choose_next_request(at(189))),
+            (SubscriptionRequestKind::Check, SubscriptionRequestKind::Check)
         );
-        assert_eq!(silent.next_action(at(190)), SubscriptionAction::Subscription);
+        assert_eq!(silent.choose_next_request(at(190)), SubscriptionRequestKind::Subscription);
         // A producer without CheckStatus is never asked again.
         let mut unanswered =
             SiriSubscription { has_no_checks: true, ..agreed(SubscriptionAgreement::default()) };
-        assert_eq!(unanswered.next_request_wait(at(0)), Some(SILENCE_MAX));
-        assert_eq!(unanswered.next_action(at(189)), SubscriptionAction::Subscription);
-        assert!(unanswered.is_silent(at(190)) && unanswered.to_ended(at(190)).has_no_checks);
+        assert_eq!(unanswered.time_until_next_request(at(0)), Some(SILENCE_MAX));
+        assert_eq!(unanswered.choose_next_request(at(189)), SubscriptionRequestKind::Subscription);
+        assert!(
+            unanswered.is_producer_silent(at(190))
+                && unanswered.after_producer_ended(at(190)).has_no_checks
+        );
     }
 
     #[test]
     fn announced_data_are_fetched_first_unless_the_producer_is_silent() {
         let mut subscription = agreed(SubscriptionAgreement::default());
         subscription.supply.is_due = true;
-        assert_eq!(subscription.next_request_wait(2 * SECOND), Some(Duration::ZERO));
-        assert_eq!(subscription.next_action(150 * SECOND), SubscriptionAction::Supply);
+        assert_eq!(subscription.time_until_next_request(2 * SECOND), Some(Duration::ZERO));
+        assert_eq!(subscription.choose_next_request(150 * SECOND), SubscriptionRequestKind::Supply);
         subscription.supply.is_due = true;
-        assert_eq!(subscription.next_action(300 * SECOND), SubscriptionAction::Subscription);
+        assert_eq!(
+            subscription.choose_next_request(300 * SECOND),
+            SubscriptionRequestKind::Subscription
+        );
         assert!(!subscription.supply.is_due, "a new subscription delivers all data");
     }
 }

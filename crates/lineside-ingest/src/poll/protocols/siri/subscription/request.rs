@@ -12,7 +12,7 @@ use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 use super::{super::requests::VERSION, lifecycle::LIFETIME};
 use crate::{
     feed_config::FeedConfig,
-    source::{SiriService, SiriSource},
+    source::{SiriService, SiriSourceSettings},
 };
 
 /// The requested heartbeat interval.
@@ -20,31 +20,31 @@ const HEARTBEAT_SECONDS: i32 = 60;
 
 /// Returns the requestor reference: the one that the producer has assigned, else the subscriber. Producers echo the
 /// subscriber in each delivery, which is published, so it is never the secret requestor reference.
-pub(super) fn requestor_name(source: &SiriSource, subscriber: &str) -> SmolStr {
+pub(super) fn requestor_ref(source: &SiriSourceSettings, subscriber: &str) -> SmolStr {
     let own = source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr());
     own.unwrap_or_else(|| subscriber.into())
 }
 
 /// Returns the id of a feed's subscription to a service: stable, so that a new subscription replaces the old one.
-fn subscription_name(config: &FeedConfig, service: SiriService) -> SmolStr {
+fn service_subscription_id(config: &FeedConfig, service: SiriService) -> SmolStr {
     format_smolstr!("lineside-{}-{service}", config.id)
 }
 
 /// Returns the id of the feed's subscription to a stop.
-fn stop_subscription_name(config: &FeedConfig, stop: &str) -> SmolStr {
-    format_smolstr!("{}-{stop}", subscription_name(config, SiriService::Stops))
+fn stop_subscription_id(config: &FeedConfig, stop: &str) -> SmolStr {
+    format_smolstr!("{}-{stop}", service_subscription_id(config, SiriService::Stops))
 }
 
 /// Returns the ids of all subscriptions of the feed.
-pub(in crate::poll::protocols::siri) fn subscription_names(
+pub(in crate::poll::protocols::siri) fn all_subscription_ids(
     config: &FeedConfig,
-    source: &SiriSource,
+    source: &SiriSourceSettings,
 ) -> Vec<SmolStr> {
     let short_name = |service: &SiriService| match service {
         SiriService::Stops => {
-            source.stops.iter().map(|stop| stop_subscription_name(config, stop)).collect()
+            source.stops.iter().map(|stop| stop_subscription_id(config, stop)).collect()
         }
-        service => vec![subscription_name(config, *service)],
+        service => vec![service_subscription_id(config, *service)],
     };
     source.services.iter().flat_map(short_name).collect()
 }
@@ -71,14 +71,14 @@ macro_rules! subscription {
 /// Builds the request for all services of a feed, under a subscriber's name, to be delivered to an address.
 pub(super) fn build_subscription_request(
     config: &FeedConfig,
-    source: &SiriSource,
+    source: &SiriSourceSettings,
     (subscriber, address): (&str, &str),
     now: UnixMillis,
 ) -> SubscriptionRequest {
     let at = SiriTime::from_millis(now.0);
     let mut request = SubscriptionRequest {
         request_timestamp: at,
-        requestor_ref: Some(requestor_name(source, subscriber)),
+        requestor_ref: Some(requestor_ref(source, subscriber)),
         message_identifier: Some(format_smolstr!("lineside-{}-{}", config.id, now.0)),
         consumer_address: Some(address.into()),
         subscription_context: Some(SubscriptionContext {
@@ -88,7 +88,7 @@ pub(super) fn build_subscription_request(
     };
     let subscriber_and_time = (subscriber, now);
     for &service in &source.services {
-        let name = subscription_name(config, service);
+        let name = service_subscription_id(config, service);
         match service {
             SiriService::Timetables => request.estimated_timetables.push(subscription!(
                 subscriber_and_time,
@@ -112,7 +112,7 @@ pub(super) fn build_subscription_request(
                 let stops = source.stops.iter().map(|stop| {
                     subscription!(
                         subscriber_and_time,
-                        stop_subscription_name(config, stop),
+                        stop_subscription_id(config, stop),
                         StopMonitoringRequest { monitoring_ref: Some(stop.to_smolstr()) },
                         StopMonitoringSubscriptionRequest..Default::default()
                     )
@@ -141,8 +141,11 @@ mod tests {
             let url = SourceLocation::parse("https://a.example/siri").unwrap();
             let config = FeedConfig::new(FeedId::new("a").unwrap(), url);
             let services = vec![*service];
-            let source =
-                SiriSource { services, stops: vec!["S".to_owned()], ..SiriSource::default() };
+            let source = SiriSourceSettings {
+                services,
+                stops: vec!["S".to_owned()],
+                ..SiriSourceSettings::default()
+            };
             let address = ("lineside-7f", "https://me.example/siri/inbox/a?key=k");
             let request = build_subscription_request(
                 &config,
@@ -158,22 +161,22 @@ mod tests {
 
     #[test]
     fn the_requestor_is_the_configured_one_or_the_server() {
-        let source = SiriSource {
+        let source = SiriSourceSettings {
             requestor_ref: Some(crate::source::Secret::new("hunter2")),
-            ..SiriSource::default()
+            ..SiriSourceSettings::default()
         };
-        assert_eq!(requestor_name(&source, "lineside-7f"), "hunter2");
-        assert_eq!(requestor_name(&SiriSource::default(), "lineside-7f"), "lineside-7f");
+        assert_eq!(requestor_ref(&source, "lineside-7f"), "hunter2");
+        assert_eq!(requestor_ref(&SiriSourceSettings::default(), "lineside-7f"), "lineside-7f");
     }
 
     #[test]
     fn one_request_subscribes_to_all_services() {
         let url = SourceLocation::parse("https://a.example/siri").unwrap();
         let config = FeedConfig::new(FeedId::new("a").unwrap(), url);
-        let source = SiriSource {
+        let source = SiriSourceSettings {
             services: SiriService::ALL.to_vec(),
             stops: vec!["S".to_owned()],
-            ..SiriSource::default()
+            ..SiriSourceSettings::default()
         };
         let now = UnixMillis(1_795_262_400_000);
         let address = ("lineside-7f", "https://me.example/siri/inbox/a?key=k");
