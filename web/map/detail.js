@@ -64,6 +64,15 @@ function delaySign(tag, status, delay) {
 }
 
 /**
+ * Returns the delay of a vehicle as the row of its next call shows it: the difference of the two minutes.
+ * @param {import("./calls.js").LiveCall|undefined} next @param {number} delay of the vehicle, if the call has no times
+ */
+function delayAt(next, delay) {
+  if (!next || next.expected === null || next.scheduled === null) return delay;
+  return shownDelay(next.expected - next.scheduled, next.scheduled, next.expected);
+}
+
+/**
  * Returns where and when a vehicle with an old position was last seen, and its last known delay and next stop.
  * @param {any} record @param {import("./calls.js").LiveCall[]} calls of its trip
  * @param {boolean} hasEnded true if all times of its trip are over: nobody knows whether it arrived
@@ -95,7 +104,7 @@ export function vehicleCard(vehicle, trip, update, route, around) {
   const isLive = join.delay !== null && join.delay !== undefined;
   const hasEnded = calls.length > 0 && coming.calls.length === 0;
   const facts = around.isStale ? [oldStatus(record, calls, hasEnded, around)] : [
-    delaySign("strong", isLive ? "realtime" : "scheduled", join.delay),
+    delaySign("strong", isLive ? "realtime" : "scheduled", isLive ? delayAt(coming.calls[0], join.delay) : join.delay),
     join.next_stop_name ? element("span", {}, ` · next ${join.next_stop_name}`) : null,
   ];
   const occupancy = OCCUPANCY.get(record.occupancy_status);

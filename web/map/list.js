@@ -80,12 +80,13 @@ export function rentalTable() {
  * @param {{feed: string}[]} vehicles @param {{feed: string, kind: string}[]} rentals
  * @param {object} context
  * @param {boolean} context.hasNetworks true if vehicles are expected: then zero vehicles are mentioned, too
+ * @param {boolean} [context.hasLive] true unless no network in view has live data
  * @param {boolean} [context.onlyRentals] true if the filter shows nothing but rentals: then vehicles are never mentioned
  * @param {number} [context.unplaced] number of vehicles without a position, in the networks in view
  * @param {boolean} [context.onlyBikes] true if all rental vehicles are bicycles
  * @param {(feed: string) => boolean} [context.isOld] returns true if a feed's positions may be out of date
  */
-export function countInView(vehicles, rentals, { hasNetworks, onlyRentals = false, unplaced = 0, onlyBikes = false, isOld = () => false }) {
+export function countInView(vehicles, rentals, { hasNetworks, hasLive = true, onlyRentals = false, unplaced = 0, onlyBikes = false, isOld = () => false }) {
   const reliable = rentals.filter(({ feed }) => !isOld(feed));
   const stations = reliable.filter(({ kind }) => kind === "station").length;
   const free = reliable.length - stations;
@@ -95,6 +96,7 @@ export function countInView(vehicles, rentals, { hasNetworks, onlyRentals = fals
   if (vehicles.length === 0 && unplaced > 0) {
     return rentalWords.length > 0 ? `${rentalWords.join(", ")} in view, ${unplacedWords(unplaced)}` : unplacedWords(unplaced);
   }
+  if (!hasLive && vehicles.length + rentals.length === 0) return "No live data";
   if (onlyRentals && vehicles.length === 0) return `${rentalWords.join(", ") || rentalCountWords(0, onlyBikes)} in view`;
   const isCounted = current > 0 || (old === 0 && (rentals.length === 0 || hasNetworks));
   const words = isCounted ? [countWords(current, "vehicle", "vehicles"), ...rentalWords] : rentalWords;

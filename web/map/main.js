@@ -437,7 +437,7 @@ function tick() {
   networks.count(events.store, [...(vehicles?.all.values() ?? [])], [...bikes.all.values()]);
   showFeedStates();
   vehicles?.showLost(isLost());
-  const words = countInView(shown, rentals, { hasNetworks: page.networks.length > 0, onlyRentals: filters.showsOnlyBikes, unplaced: view.routes.length > 0 ? 0 : networks.countUnplaced(), onlyBikes: networks.visible().every((region) => region.only_bikes), isOld: networks.isInTrouble });
+  const words = countInView(shown, rentals, { hasNetworks: page.networks.length > 0, hasLive: networks.hasLive(), onlyRentals: filters.showsOnlyBikes, unplaced: view.routes.length > 0 ? 0 : networks.countUnplaced(), onlyBikes: networks.visible().every((region) => region.only_bikes), isOld: networks.isInTrouble });
   if (byId("count").textContent !== words) byId("count").textContent = words;
   if (view.list || !map) {
     const isStale = (/** @type {import("./vehicles.js").Vehicle} */ vehicle) => vehicles?.isStale(vehicle) ?? networks.isStandstill(vehicle.feed);

@@ -371,6 +371,12 @@ export class NetworkViews {
     return modes;
   }
 
+  /** Returns false if networks are in view and none of them has live data. */
+  hasLive() {
+    const visible = this.visible();
+    return visible.length === 0 || visible.some(({ live, only_rentals: isRental }) => live.length > 0 || isRental);
+  }
+
   /** Counts the vehicles of the shown modes without a position in the networks in view. */
   countUnplaced() {
     return this.visible().reduce((sum, region) => sum + (filterRegion(region, this.#modes())?.unplaced ?? 0), 0);

@@ -25,6 +25,8 @@ const RETRY_AFTER_S: u32 = 5;
 pub enum Refusal {
     /// No feed has this id.
     UnknownFeed(String),
+    /// No feed with this id names a network.
+    UnknownNetwork(String),
     /// The feed has no stop with this id.
     UnknownStop {
         /// The feed's id.
@@ -188,7 +190,9 @@ impl Refusal {
     /// Returns the status and the code; clients rely on both.
     fn status_and_code(&self) -> (StatusCode, &'static str) {
         match self {
-            Self::UnknownFeed(_) => (StatusCode::NOT_FOUND, "unknown_feed"),
+            Self::UnknownFeed(_) | Self::UnknownNetwork(_) => {
+                (StatusCode::NOT_FOUND, "unknown_feed")
+            }
             Self::UnknownStop { .. } => (StatusCode::NOT_FOUND, "unknown_stop"),
             Self::UnknownRoute { .. } => (StatusCode::NOT_FOUND, "unknown_route"),
             Self::UnknownTrip { .. } => (StatusCode::NOT_FOUND, "unknown_trip"),
@@ -252,6 +256,7 @@ impl Refusal {
     fn error_detail(&self) -> String {
         match self {
             Self::UnknownFeed(_)
+            | Self::UnknownNetwork(_)
             | Self::UnknownStop { .. }
             | Self::UnknownRoute { .. }
             | Self::UnknownTrip { .. }
@@ -315,6 +320,7 @@ impl Refusal {
     fn not_found_detail(&self) -> String {
         match self {
             Self::UnknownFeed(id) => format!("feed {id:?} does not exist"),
+            Self::UnknownNetwork(id) => format!("network {id:?} does not exist"),
             Self::UnknownStop { feed, stop } => format!("feed {feed} has no stop {stop:?}"),
             Self::UnknownRoute { feed, route } => format!("feed {feed} has no route {route:?}"),
             Self::UnknownTrip { feed, trip } => format!("feed {feed} has no trip {trip:?}"),

@@ -23,7 +23,7 @@ pub fn find_feed(app: &App, id: &str) -> Result<Arc<Feed>, Refusal> {
 
 /// Finds the network that the feed with this id belongs to.
 pub fn find_network(app: &App, id: &str) -> Result<Arc<Network>, Refusal> {
-    app.ingest().find_network_of_feed(id).ok_or_else(|| Refusal::UnknownFeed(shorten_id(id)))
+    app.ingest().find_network_of_feed(id).ok_or_else(|| Refusal::UnknownNetwork(shorten_id(id)))
 }
 
 /// Returns the last good bytes of a feed, unless there are none or they are older than its `max_age`.

@@ -279,6 +279,9 @@ impl FeedStatus {
 
     /// Returns the state of a feed that answers, by its content.
     fn evaluate_content(&self, data_now: UnixMillis, rules: &HealthRules) -> (FeedState, String) {
+        if rules.replay_has_ended {
+            return (FeedState::Stale, REPLAY_END_REASON.to_owned());
+        }
         let late_after = self.data_late_after(rules);
         let age = self.data_time.map(|at| data_now.duration_since(at));
         match self.format {
@@ -392,6 +395,8 @@ const COARSE_STEP: Duration = Duration::from_secs(600);
 const EMPTY_STALE_AFTER: Duration = Duration::from_secs(3 * 24 * 3600);
 /// The reason for the state of a recording that plays.
 const REPLAY_REASON: &str = "plays a recording";
+/// The reason for the state of a recording after its last message.
+const REPLAY_END_REASON: &str = "the recording has ended; its last data are served";
 /// The reason for the state of an empty feed.
 const EMPTY_REASON: &str = "the feed is empty";
 /// The reason for an impossible timestamp.
@@ -447,6 +452,8 @@ pub struct HealthRules {
     pub ttl: Duration,
     /// True if the source plays a recording.
     pub is_replay: bool,
+    /// True if that recording has ended.
+    pub replay_has_ended: bool,
     pub expectation: ContentExpectation,
 }
 
@@ -460,6 +467,7 @@ impl HealthRules {
             ended: None,
             ttl: Duration::ZERO,
             is_replay: config.is_replay(),
+            replay_has_ended: false,
             expectation: ContentExpectation::default(),
         }
     }

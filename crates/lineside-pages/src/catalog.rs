@@ -253,7 +253,7 @@ fn render_search_heading_and_results(
     let is_empty = names.is_empty() && has_no_feed && !query.has_filter();
     html! {
         div.page-head { h1 { (title) } }
-        form.search #catalog-search role="search" action="/" { (render_search_line(query)) }
+        form.search #catalog-search role="search" action="/" autocomplete="off" { (render_search_line(query)) }
         (names.render_search_results(&query.text))
         @if is_empty {
             p.note data-nothing-found { "No network, stop, line or feed is called “" (query.text) "”. " a.target href="/networks" { "All networks" } }

@@ -69,9 +69,9 @@ pub(super) async fn get_map(State(app): State<App>, parameters: QueryParameters)
     let title =
         stop.as_ref().map_or_else(|| "Map".to_owned(), |stop| format!("{} on the map", stop.name));
     let mut page = PageLayout::new(&title, NavSection::Map);
-    if let Some(SelectedStop { name, address }) = stop {
-        page.description = Some(format!("Live vehicles and departures around {name}."));
-        page.canonical = Some(address);
+    if let Some(stop) = &stop {
+        page.description = Some(format!("Live vehicles and departures around {}.", stop.name));
+        page.canonical = Some(stop.address.clone());
     }
     page.class = if has_map { "map-page" } else { "map-page no-map" };
     page.styles = &["map.css", "catalog.css"];
@@ -105,6 +105,9 @@ pub(super) async fn get_map(State(app): State<App>, parameters: QueryParameters)
                 p.locate-note #locate-note role="status" hidden {}
             }
         }
+        @if let Some(stop) = &stop {
+            noscript { div.page { p { a href=(stop.board_address) { "Departures from " (stop.name) } } } }
+        }
         (list.render_vehicle_list(&app, has_map))
         p.visually-hidden #announcement role="status" {}
         (states::render_state_templates())
@@ -119,6 +122,8 @@ struct SelectedStop {
     name: String,
     /// The map with only this stop selected, for sharing.
     address: String,
+    /// Its departure board, for readers without scripts.
+    board_address: String,
 }
 
 impl SelectedStop {
@@ -128,7 +133,8 @@ impl SelectedStop {
         let stop = timetable.stop(stop);
         let name = if stop.name.is_empty() { stop.id } else { stop.name };
         let address = format!("/map?stop={}:{}", network.id(), encode_query_value(stop.id));
-        Some(Self { name: name.to_owned(), address })
+        let board_address = links::departure_board_url(network.id().as_str(), stop.id);
+        Some(Self { name: name.to_owned(), address, board_address })
     }
 }
 

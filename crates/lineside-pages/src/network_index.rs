@@ -36,6 +36,8 @@ struct NetworkEntry {
     n_unplaced: usize,
     /// True if the network plays a recording.
     is_recording: bool,
+    /// True if that recording has ended.
+    is_recording_over: bool,
     n_alerts: usize,
     /// The local day of its newest live data if they are out of date.
     live_end: Option<String>,
@@ -59,6 +61,7 @@ impl NetworkEntry {
             n_vehicles: count_reliable_vehicles(network, |_| true),
             n_unplaced: count_reliable_vehicles(network, |record| record.position().is_none()),
             is_recording: network.replayed_time_now().is_some(),
+            is_recording_over: network.replay_ended_at().is_some(),
             n_alerts: count_active_alerts(network),
             live_end: outdated_live_data_time(network)
                 .map(|at| words::format_day_of_time(at, &words::network_zone(network))),
@@ -161,8 +164,12 @@ fn describe_networks(entries: &[NetworkEntry]) -> String {
         "{total}, {} with live data",
         count(|entry| entry.has_live_or_replayed_data() && !entry.is_recording)
     );
-    if entries.iter().any(|entry| entry.is_recording) {
-        text += &format!(", {} replayed from a recording", count(|entry| entry.is_recording));
+    let is_playing = |entry: &NetworkEntry| entry.is_recording && !entry.is_recording_over;
+    if entries.iter().any(is_playing) {
+        text += &format!(", {} replayed from a recording", count(is_playing));
+    }
+    if entries.iter().any(|entry| entry.is_recording_over) {
+        text += &format!(", {} with a recording that has ended", count(|it| it.is_recording_over));
     }
     if entries.iter().any(|entry| entry.ended.is_some()) {
         text += &format!(", {} with an ended timetable", count(|entry| entry.ended.is_some()));

@@ -114,10 +114,13 @@ fn describe_timetable_validity(
 pub(super) fn render_recording_tag(network: &Network) -> Markup {
     let zone = words::network_zone(network);
     html! {
-        @if let Some(at) = network.replayed_time_now() {
-            span.tag.recording-tag data-recording-of=(network.id()) title="Times on this page are those of the recording" {
+        @if let Some(now) = network.replayed_time_now() {
+            @let ended = network.replay_ended_at();
+            @let at = ended.unwrap_or(now);
+            span.tag.recording-tag data-ended[ended.is_some()] data-recording-of=(network.id()) title="Times on this page are those of the recording" {
                 "Recording of "
                 time datetime=(words::format_rfc3339(at.unix_seconds(), &zone)) { (words::format_day_of_time(at, &zone)) }
+                @if ended.is_some() { ", ended" }
             }
         }
     }

@@ -122,6 +122,7 @@ test("a bubble counts in the words of the panel", () => {
   const caltrain = { ...region("caltrain", oslo.bounds, 0), old: 14 };
   const subway = { ...region("subway", oslo.bounds, 0), unplaced: 64 };
   assert.equal(summaryWords(sumCounts([caltrain, { ...subway, old: 36 }])), countInView(Array.from({ length: 50 }, () => ({ feed: "old" })), [], { hasNetworks: true, isOld: () => true }));
+  assert.equal(countInView([], [], { hasNetworks: true, hasLive: false }), "No live data");
   assert.equal(summaryWords(subway), countInView([], [], { hasNetworks: true, unplaced: 64 }));
   assert.equal(summaryWords(sumCounts([oslo, caltrain])), "50 vehicles, 14 vehicles with old positions");
 });

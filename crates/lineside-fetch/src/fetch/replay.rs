@@ -1,7 +1,7 @@
 //! Replay: a folder of successive snapshots, played in time order like a live source.
 //!
 //! Every snapshot is played once, none is skipped, and the last one remains. A gap in the recording takes at most
-//! [`HOLE_MAX`] of recorded time.
+//! [`HOLE_MAX`] of recorded time. The recording ends as long after its last snapshot, and its clock stops.
 
 use std::{
     fs,
@@ -59,11 +59,22 @@ struct ReplayFrame {
 impl ReplayClock {
     /// Returns the recorded time at `monotonic` of the playing clock.
     pub fn recorded_time(&self, monotonic: Duration) -> UnixMillis {
-        let elapsed = self.elapsed_replay_time(monotonic);
+        let elapsed = self.elapsed_replay_time(monotonic).min(self.end_offset());
         let frames = &self.0.frames;
         let next = frames.partition_point(|frame| frame.offset <= elapsed);
         let Some(frame) = frames.get(next.saturating_sub(1)) else { return UnixMillis(0) };
         frame.at + elapsed.saturating_sub(frame.offset)
+    }
+
+    /// Returns the time of the last snapshot if the recording has ended at `monotonic` of the playing clock.
+    pub fn ended_at(&self, monotonic: Duration) -> Option<UnixMillis> {
+        let last = self.0.frames.last()?;
+        (self.elapsed_replay_time(monotonic) >= self.end_offset()).then_some(last.at)
+    }
+
+    /// Returns the recorded time from the first snapshot to the end, with gaps shortened.
+    fn end_offset(&self) -> Duration {
+        self.0.frames.last().map_or(Duration::ZERO, |last| last.offset + HOLE_MAX)
     }
 
     fn elapsed_replay_time(&self, monotonic: Duration) -> Duration {

@@ -78,6 +78,8 @@ pub(super) struct FeedItem {
     /// Current time of the recording that the feed's network replays, the clock of its times and service days; null
     /// unless a source of the network is `replay://`.
     replay_time: Option<String>,
+    /// True if that recording has ended: its clock has stopped, and the last data are served.
+    replay_ended: bool,
     /// Time at which it last sent or confirmed good data.
     last_success: Option<String>,
     /// The data's own timestamp.
@@ -353,6 +355,7 @@ fn feed_item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
         not_yet_valid: service.is_some_and(|it| it.is_not_yet_valid(now)),
         expired: service.is_some_and(|it| it.end_if_passed(now).is_some()),
         replay_time: at(feed.network().replayed_time_now()),
+        replay_ended: feed.network().replay_ended_at().is_some(),
         last_success: at(status.last_success),
         data_time: at(status.data_time),
         next_poll: at(status.next_poll),

@@ -136,6 +136,11 @@ impl Network {
         Some(replay.as_ref()?.recorded_time(self.clock.monotonic()))
     }
 
+    /// Returns the time of the last message of a recording that has ended.
+    pub fn replay_ended_at(&self) -> Option<UnixMillis> {
+        self.replay.load().as_ref()?.ended_at(self.clock.monotonic())
+    }
+
     /// Returns the date of [`Network::data_now`] in the time zone of the timetable, or in UTC without one.
     pub fn data_date_today(&self) -> Date {
         let timetable = self.timetable();

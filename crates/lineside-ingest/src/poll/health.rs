@@ -20,6 +20,9 @@ impl PolledFeed {
                 self.health.expected_content(self.count_active_trips().await, now);
         }
         self.rules.ended = self.feed.service_date_range().and_then(|it| it.end_if_passed(data_now));
+        let replay = self.fetcher.replay_clock();
+        self.rules.replay_has_ended =
+            replay.is_some_and(|it| it.ended_at(self.clock.monotonic()).is_some());
         self.rules.ttl = self.recommended_interval.unwrap_or_default();
         self.status.worst_file_state = self.feed.worst_file_failure_state();
         self.status.files_data_time = self.feed.files_data_time();

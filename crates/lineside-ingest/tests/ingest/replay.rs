@@ -95,17 +95,20 @@ async fn a_gap_of_a_recording_makes_nothing_stale() {
 }
 
 #[tokio::test]
-async fn a_finished_replay_becomes_late() {
+async fn the_clock_of_an_ended_replay_stops_and_its_feed_is_stale() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("1.pb"), message(EIGHT, vec![vehicle("1", None, 48.9, 2.3, EIGHT)]))
         .unwrap();
     let url = format!("replay://{}?speed=10000", dir.path().display());
     let ingest = start(vec![FeedConfig::new(feed("r"), SourceLocation::parse(&url).unwrap())]);
-    let feed = ingest.find_feed("r").unwrap();
-    wait_until("the feed is late or stale", async || {
-        matches!(feed.status().state, FeedState::Late | FeedState::Stale)
-    })
-    .await;
+    let (feed, network) =
+        (ingest.find_feed("r").unwrap(), ingest.find_network_of_feed("r").unwrap());
+    wait_until("the feed is stale", async || feed.status().state == FeedState::Stale).await;
+    assert_eq!(network.replay_ended_at(), Some(UnixMillis::from_seconds(EIGHT)));
+    let stopped = network.data_time_now();
+    assert_eq!(stopped, UnixMillis::from_seconds(EIGHT + 600));
+    RealClock::new().sleep(Duration::from_millis(5)).await;
+    assert_eq!(network.data_time_now(), stopped);
     ingest.stop_polling().await;
 }
 

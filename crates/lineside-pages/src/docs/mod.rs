@@ -122,7 +122,7 @@ fn reply_with_chapter(chapter: &BookChapter, base: &str) -> Response {
                         h2 { "On this page" }
                         ul {
                             @for heading in &rendered.headings {
-                                li.sub[heading.level > 2] { a href=(format!("#{}", heading.anchor)) { (heading.text) } }
+                                li.sub[heading.level > 2].code[heading.text.starts_with('[')] { a href=(format!("#{}", heading.anchor)) { (heading.text) } }
                             }
                         }
                     }

@@ -62,6 +62,8 @@ fn find_chapters(query: &str) -> Vec<(&'static BookChapter, String)> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Relevance {
     terms_in_title: usize,
+    /// The number of terms that begin a row of a table, which describes them.
+    terms_in_rows: usize,
     /// The number of times that the chapter has the term that it has least often.
     rarest_term: usize,
     terms_in_headings: usize,
@@ -75,6 +77,10 @@ impl Relevance {
         let headings = text.lines().filter(|line| line.starts_with('#'));
         (rarest_term > 0).then(|| Self {
             terms_in_title: count_terms(&chapter.title.to_lowercase(), terms),
+            terms_in_rows: terms
+                .iter()
+                .filter(|term| text.contains(&format!("| `{term}`")))
+                .count(),
             rarest_term,
             terms_in_headings: headings.map(|line| count_terms(line, terms)).sum(),
         })
@@ -131,14 +137,28 @@ fn cut_around(line: &str, terms: &[&str]) -> String {
     format!("{before}{}{after}", cut.get(start..end).unwrap_or(&cut))
 }
 
-/// Returns the text of a line of Markdown, without marks, link targets and HTML tags.
+/// Returns the text of a line of Markdown, without marks, link targets and HTML tags. Code keeps its placeholders, such
+/// as `<feed>`, and the cells of a table are separated by dots.
 fn strip_markdown(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut rest = line;
-    while let Some(at) = rest.find(['`', '*', '[', ']', '<']) {
+    let mut is_code = false;
+    while let Some(at) = rest.find(['`', '*', '[', ']', '<', '|']) {
         text.push_str(&rest[..at]);
         let mark = &rest[at..];
         let end = match mark.as_bytes()[0] {
+            b'`' => {
+                is_code = !is_code;
+                Some(0)
+            }
+            _ if is_code => {
+                text.push_str(&mark[..1]);
+                Some(0)
+            }
+            b'|' => {
+                text.push('·');
+                Some(0)
+            }
             b']' if mark.starts_with("](") => mark.find(')'),
             b'<' => mark.find('>').or(Some(0)),
             _ => Some(0),
@@ -168,6 +188,21 @@ mod tests {
         let found = find_chapters("pause a feed");
         assert_eq!(found[0].0.address, "/docs/operate/changing-feeds");
         assert!(found.iter().all(|(_, excerpt)| !excerpt.is_empty()));
+    }
+
+    #[test]
+    fn the_chapter_that_describes_a_key_comes_first() {
+        let found = find_chapters("max_concurrent_requests");
+        assert_eq!(found[0].0.address, "/docs/operate/configuration");
+    }
+
+    #[test]
+    fn an_excerpt_keeps_placeholders_in_code() {
+        let line = strip_markdown(
+            "It is at `/feeds/<feed>/versions`, see [HTTP](http.md) and <b>more</b>.",
+        );
+        assert_eq!(line, "It is at /feeds/<feed>/versions, see HTTP and more.");
+        assert_eq!(strip_markdown("`a` | b"), "a · b");
     }
 
     #[test]

@@ -16,8 +16,6 @@ use crate::layout::render_foldable_section;
 enum WaitReason {
     /// Polls failed.
     Failures(u32),
-    /// The next message of a recording is due then.
-    Recording,
     /// The feed's `ttl` setting.
     MinimumTtl,
     /// The source calls its reply fresh until then.
@@ -29,7 +27,6 @@ impl WaitReason {
     fn as_str(self) -> &'static str {
         match self {
             Self::Failures(_) => "failures",
-            Self::Recording => "recording",
             Self::MinimumTtl => "ttl",
             Self::FreshReply => "fresh",
             Self::Unknown => "unknown",
@@ -43,7 +40,6 @@ impl WaitReason {
                 let failures = words::format_count(u64::from(n), "failure", "failures");
                 format!("now after {span}, because of {failures}")
             }
-            Self::Recording => format!("now after {span}, when the next recorded message is due"),
             Self::MinimumTtl => format!("now after {span}, because of the feed’s ttl"),
             Self::FreshReply => {
                 format!("now after {span}, because the source says that its reply is fresh so long")
@@ -66,7 +62,6 @@ fn find_wait_reason(config: &FeedConfig, status: &FeedStatus, wait: Duration) ->
     let is_covered = |time: Option<Duration>| time.is_some_and(|time| time >= wait.mul_f64(0.9));
     match status.failures_in_a_row {
         1.. => WaitReason::Failures(status.failures_in_a_row),
-        0 if matches!(config.url, SourceLocation::Replay { .. }) => WaitReason::Recording,
         0 if is_covered(config.ttl) => WaitReason::MinimumTtl,
         0 if is_covered(status.fresh_for) => WaitReason::FreshReply,
         0 => WaitReason::Unknown,
@@ -80,6 +75,9 @@ impl FeedView {
         let interval = config.poll_interval(self.format());
         if self.format().is_some_and(Format::is_shared_mobility) && config.poll.is_none() {
             return html! { "as often as the ttl of each file says" };
+        }
+        if let SourceLocation::Replay { speed, .. } = config.url {
+            return html! { span data-replay-speed=(speed) { "as recorded, " @if speed != 1.0 { (speed) " × as fast" } @else { "at the recorded speed" } } };
         }
         let wait = find_unusual_wait(status, interval)
             .filter(|_| !config.paused && !self.format().is_some_and(Format::is_shared_mobility));
@@ -189,8 +187,6 @@ mod tests {
         assert_eq!(find_wait_reason(&config, &fresh, wait), WaitReason::FreshReply);
         config.ttl = Some(wait);
         assert_eq!(find_wait_reason(&config, &fresh, wait), WaitReason::MinimumTtl);
-        config.url = SourceLocation::parse("replay:///frames?speed=1").unwrap();
-        assert_eq!(find_wait_reason(&config, &slow, wait), WaitReason::Recording);
         let failing = FeedStatus { failures_in_a_row: 3, ..slow };
         assert_eq!(find_wait_reason(&config, &failing, wait), WaitReason::Failures(3));
     }

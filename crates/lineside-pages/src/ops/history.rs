@@ -196,7 +196,7 @@ fn explain_changed_part(part: &str, by: Option<i64>, edits: &[NumberedOverrideEd
     html! {
         @match part {
             _ if let Some((number, edit)) = removal => {
-                "The feed was removed " (render_edit_link(*number, edit)) ". Undo that first."
+                "Undo the later removal first: " (render_edit_link(*number, edit))
             },
             "added" | "removed" => "The feed was removed or added later",
             "paused" => "The feed was paused or resumed later",

@@ -128,7 +128,10 @@ fn draw_badge(feed: &Feed, report: Option<&Arc<FeedValidationReport>>) -> String
         Some(_) if is_expired() => Some("expired"),
         _ => None,
     };
-    let (badge_label, ground) = badge_text(report, doubt);
+    let (badge_label, ground) = match (report, feed.status().state) {
+        (None, FeedState::Failing) => ("failing".to_owned(), badge_picture::BAD),
+        _ => badge_text(report, doubt),
+    };
     let title = format!("{}: {badge_label}", feed.config().display_name());
     let label = shorten_label(feed.config().display_name());
     badge_picture::draw_badge(&label, &badge_label, &title, ground).into_string()

@@ -9,6 +9,9 @@ use super::formats;
 /// The code of a finding that a real-time message was validated without its schedule.
 pub(super) const SCHEDULE_NOT_GIVEN: &str = "schedule_not_given";
 
+/// The meaning of that code.
+pub(super) const SCHEDULE_NOT_GIVEN_MEANING: &str = "No schedule was given, so the rules that need one did not run. On the command line, name it with --static.";
+
 /// The code of a finding that one of several files cannot be read.
 pub const UNREADABLE_FILE: &str = "unreadable_file";
 
@@ -208,7 +211,11 @@ static DECODERS: &[DecoderCode] = &[
 
 /// Returns the meaning of a decoder code; empty if the code is unknown.
 pub(super) fn decoder_code_meaning(code: &str) -> &'static str {
-    find_decoder_code(code).map_or("", |known| known.meaning)
+    match find_decoder_code(code) {
+        Some(known) => known.meaning,
+        None if code == SCHEDULE_NOT_GIVEN => SCHEDULE_NOT_GIVEN_MEANING,
+        None => "",
+    }
 }
 
 /// Returns the decoder code with this name.

@@ -107,7 +107,7 @@ const NO_SCHEDULE: CheckFinding = CheckFinding {
     code: String::new(),
     severity: Severity::Info,
     total: 1,
-    summary: "The rules that need a schedule did not run; name it with --static.",
+    summary: codes::SCHEDULE_NOT_GIVEN_MEANING,
     samples: Vec::new(),
     places: Vec::new(),
 };

@@ -196,7 +196,7 @@ impl FindingFields {
     }
 }
 
-/// Formats seconds in minutes, hours or days; `None` below two minutes.
+/// Formats seconds in whole minutes, hours or days, cut as on the other pages; `None` below two minutes.
 fn format_long_duration(seconds: f64) -> Option<String> {
     const MINUTE: f64 = 60.0;
     const HOUR: f64 = 60.0 * MINUTE;
@@ -207,7 +207,7 @@ fn format_long_duration(seconds: f64) -> Option<String> {
         length if length < 2.0 * DAY => (HOUR, "h"),
         _ => (DAY, "d"),
     };
-    Some(format!("{} {name}", format_decimal_trimmed(seconds / unit, 0)))
+    Some(format!("{} {name}", format_decimal_trimmed((seconds / unit).trunc(), 0)))
 }
 
 /// Formats a number with at most `digits` decimals.
@@ -381,7 +381,7 @@ mod tests {
         let expected = [
             ("headerTimestamp", "2026-11-22T17:40:02Z"),
             ("now", "2026-11-22T17:59:39Z"),
-            ("age", "1177 s (20 min)"),
+            ("age", "1177 s (19 min)"),
         ];
         assert_eq!(shown("W008", &old), pairs(&expected));
         let far = json!({"stopId": "S", "match": [59.949_999_999_999_996, 10.75], "geoDistanceToShape": 240.181_502_442});
@@ -404,7 +404,7 @@ mod tests {
     fn long_durations_are_also_given_in_minutes_hours_or_days() {
         let format = |seconds: f64| format_long_duration(seconds).unwrap_or_default();
         assert_eq!([0.0, 119.9, -119.0].map(format), ["", "", ""]);
-        assert_eq!([120.0, 7_199.0].map(format), ["2 min", "120 min"]);
+        assert_eq!([120.0, 7_199.0].map(format), ["2 min", "119 min"]);
         assert_eq!([7_200.0, 172_799.0].map(format), ["2 h", "48 h"]);
         assert_eq!([-172_800.0, 1_209_600.0].map(format), ["-2 d", "14 d"]);
     }

@@ -237,10 +237,15 @@ fn positions_and_predictions_agree() {
             let update = by_trip[&instance(trip_of(vehicle))];
             assert_eq!(update.vehicle, vehicle.vehicle);
             assert_eq!(&update.trip, trip_of(vehicle));
-            // An added trip includes the calls that it has passed.
+            // An added trip includes the calls that it has passed; others do from one that the vehicle left early.
             let is_behind = |s: &proto::trip_update::StopTimeUpdate| {
-                is(&update.trip, Added) && s.stop_sequence < vehicle.current_stop_sequence
+                s.stop_sequence < vehicle.current_stop_sequence
             };
+            let first_passed = update.stop_time_update.first().filter(|s| is_behind(s));
+            if let Some(passed) = first_passed.filter(|_| is(&update.trip, Scheduled)) {
+                let delay = passed.departure.as_ref().and_then(|departure| departure.delay);
+                assert!(delay.is_none_or(|delay| delay <= 0), "{:?}", update.trip);
+            }
             let served = |s: &&proto::trip_update::StopTimeUpdate| {
                 s.schedule_relationship != Some(AtStop::Skipped as i32) && !is_behind(s)
             };

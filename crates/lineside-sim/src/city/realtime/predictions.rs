@@ -151,8 +151,9 @@ impl City {
         status
     }
 
-    /// Predicts the current or next stop and each one after it. For an added run, passed calls are included with their
-    /// real times, because no timetable has them.
+    /// Predicts the current or next stop and each one after it. Passed calls with their real times are included for an
+    /// added run, because no timetable has them, and from the first one that the vehicle left before its scheduled time:
+    /// GTFS-Realtime forbids to drop these, since readers would then expect the vehicle at the scheduled time.
     pub(super) fn predict_remaining_calls(
         &self,
         run: &TripRun,
@@ -165,7 +166,12 @@ impl City {
         let base = self.city_time().instant_on_day(at.day, start) as i64;
         let last = times.len() - 1;
         let mut earliest = i64::MIN;
-        let first = if run.kind == TripRunKind::Added { 0 } else { status.next };
+        let since = self.city_time().instant_on_day(at.day, status.since) as i64;
+        let left_early = |call: &usize| base + i64::from(times[*call].1) > since;
+        let first = match run.kind {
+            TripRunKind::Added => 0,
+            _ => (0..status.next).find(left_early).unwrap_or(status.next),
+        };
         let mut predictions = Vec::with_capacity(last + 1 - first);
         for (i, (arrival, departure)) in times.iter().enumerate().skip(first) {
             let moment = &course.calls[i];
