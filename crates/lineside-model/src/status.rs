@@ -308,7 +308,9 @@ impl FeedStatus {
         }
         match self.data_time {
             Some(at) if data_now.duration_since(at) > late_after => {
-                evaluate_data_age(data_now.duration_since(at), late_after)
+                let (state, age) = evaluate_data_age(data_now.duration_since(at), late_after);
+                let subject = if rules.is_replay { REPLAY_GAP_REASON } else { OLD_DATA_REASON };
+                (state, format!("{subject} {age} old"))
             }
             Some(at) if at.duration_since(data_now) > late_after => {
                 let message = format!(
@@ -359,7 +361,7 @@ fn evaluate_empty_message(
     (FeedState::Empty, EMPTY_REASON.to_owned())
 }
 
-/// Returns the state of a feed whose data are older than `late_after`.
+/// Returns the state of a feed whose data are older than `late_after`, and their age in words.
 fn evaluate_data_age(age: Duration, late_after: Duration) -> (FeedState, String) {
     let is_stale = age > stale_after_age(late_after);
     let state = if is_stale { FeedState::Stale } else { FeedState::Late };
@@ -375,7 +377,7 @@ fn evaluate_data_age(age: Duration, late_after: Duration) -> (FeedState, String)
         }
         age => format_rounded_age(age),
     };
-    (state, format!("responds, but its data are {message} old"))
+    (state, message)
 }
 
 /// Returns the age from which data are stale instead of late: 12 times `late_after`, and at least an hour.
@@ -395,6 +397,10 @@ const COARSE_STEP: Duration = Duration::from_secs(600);
 const EMPTY_STALE_AFTER: Duration = Duration::from_secs(3 * 24 * 3600);
 /// The reason for the state of a recording that plays.
 const REPLAY_REASON: &str = "plays a recording";
+/// The beginning of the reason for old data; their age follows.
+const OLD_DATA_REASON: &str = "responds, but its data are";
+/// The same in a gap of a recording.
+const REPLAY_GAP_REASON: &str = "the recording has a gap, so its data are";
 /// The reason for the state of a recording after its last message.
 const REPLAY_END_REASON: &str = "the recording has ended; its last data are served";
 /// The reason for the state of an empty feed.

@@ -115,7 +115,7 @@ impl QuarterHourCounts {
         QuarterHour { start: self.start_time(), trips, late, cancelled }
     }
 
-    fn to_delay_row(&self, feed: &FeedId, line: Option<&SmolStr>) -> DelayCountRow {
+    fn delay_count_row(&self, feed: &FeedId, line: Option<&SmolStr>) -> DelayCountRow {
         let Self { trips, late, cancelled, .. } = *self;
         let line = line.map(ToString::to_string);
         DelayCountRow { feed: feed.clone(), line, start: self.start_time(), trips, late, cancelled }
@@ -246,9 +246,9 @@ impl AllFeedsDelayDays {
     fn unsaved_rows(&self) -> Vec<DelayCountRow> {
         let Some(since) = self.sampled_quarter else { return Vec::new() };
         let rows_of_feed = |(feed, day): (&FeedId, &FeedDelayDay)| {
-            let all = day.all.iter_since(since).map(|seen| seen.to_delay_row(feed, None));
+            let all = day.all.iter_since(since).map(|seen| seen.delay_count_row(feed, None));
             let lines = day.lines.iter().flat_map(|(line, series)| {
-                series.iter_since(since).map(move |seen| seen.to_delay_row(feed, Some(line)))
+                series.iter_since(since).map(move |seen| seen.delay_count_row(feed, Some(line)))
             });
             all.chain(lines).collect::<Vec<_>>()
         };

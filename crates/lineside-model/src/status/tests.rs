@@ -57,7 +57,7 @@ fn each_state_has_its_reason() {
     check(FeedStatus::default(), 1000, &RULES, FeedState::Unknown, "not been polled");
     check(good(1000), 1010, &RULES, FeedState::Ok, "fresh");
     let replay = HealthRules { is_replay: true, ..RULES };
-    let over = HealthRules { replay_has_ended: true, ..replay.clone() };
+    let over = HealthRules { replay_has_ended: true, ..replay };
     check(good(1_000), 1_000, &over, FeedState::Stale, "recording has ended");
     check(good(1000), 1010, &replay, FeedState::Ok, REPLAY_REASON);
     check(good(1000), 1301, &replay, FeedState::Late, "more than 5 min old");
