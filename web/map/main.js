@@ -44,7 +44,7 @@ const VEHICLE_ZOOM = 14;
 const LOST_MS = 20_000;
 
 /**
- * @typedef {{id: string, name: string, timezone: string, routes: string|null, stops: string|null, feeds: string[], behind: number, bounds: [number, number, number, number]|null}} Network
+ * @typedef {{id: string, name: string, timezone: string, routes: string|null, stops: string|null, feeds: string[], behind: number, rate: number|null, measuredAt?: number, bounds: [number, number, number, number]|null}} Network
  * @type {{now: number, base_map: string|null, style: string|null, pmtiles: string|null, networks: Network[], raw: {url: string, name: string}[], regions: import("./regions.js").Region[], ignored_routes: string[]}}
  */
 const page = island("map-data");
@@ -61,7 +61,7 @@ const cells = new CellsInView();
 const networkOf = (/** @type {string} */ feed) => networks.of(feed);
 
 /** Returns the time of a feed's data, in seconds; a recording lies behind the server's time. @param {string} feed */
-const nowOf = (feed) => clock.wall() / 1000 - (networkOf(feed)?.behind ?? 0);
+const nowOf = (feed) => clock.wall() / 1000 - networks.behindOf(feed);
 
 /** @type {import("maplibre-gl").Map|null} */
 let map = null;
@@ -146,7 +146,7 @@ function returnFocus() {
 /** @param {import("./view.js").Ref} stop */
 async function loadStop(stop) {
   if (!(await selected.loadStop(stop, () => view.stop))) return;
-  showDetail();
+  networks.followRecording(stop.feed).then(showDetail);
   restyle();
   goToNamed();
 }

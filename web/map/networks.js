@@ -91,6 +91,9 @@ export class NetworkViews {
   #isFolded = false;
   /** The networks of the bubble that the reader opened. @type {Region[]} */
   #members = [];
+
+  /** The time at which the page's data were read, in milliseconds. */
+  #openedAt = performance.now();
   /** The zoom at which the bubble was opened. */
   #membersZoom = 0;
   /** The time of the newest position by feed, in seconds. @type {Map<string, number>} */
@@ -347,7 +350,7 @@ export class NetworkViews {
   /** Returns the age of a feed's newest position in seconds, or null if it is not known. @param {string} feed @param {number} now seconds */
   #positionAge(feed, now) {
     const newest = this.#newest.get(feed);
-    return newest === undefined ? null : now - (this.of(feed)?.behind ?? 0) - newest;
+    return newest === undefined ? null : now - this.behindOf(feed) - newest;
   }
 
   /** Returns the text that the connection status shows instead of "Live", or null. @param {number} now seconds */
@@ -371,6 +374,19 @@ export class NetworkViews {
     return modes;
   }
 
+  /** Returns the seconds by which the data of a feed are behind the server's clock; more than 0 for a recording. @param {string} feed */
+  behindOf(feed) {
+    const network = this.of(feed);
+    if (!network) return 0;
+    network.measuredAt ??= this.#openedAt;
+    return network.behind - (((network.rate ?? 1) - 1) * (performance.now() - network.measuredAt)) / 1000;
+  }
+
+  /** Reads the clock of a feed's network if it is a recording: it may have jumped over a gap since the page was opened. @param {string} feed */
+  async followRecording(feed) {
+    if ((this.of(feed)?.rate ?? null) !== null) await this.#readCounts();
+  }
+
   /** Returns false if networks are in view and none of them has live data. */
   hasLive() {
     const visible = this.visible();
@@ -392,7 +408,9 @@ export class NetworkViews {
   async #readCounts() {
     const reply = await fetch("/map/counts").catch(() => null); // the server is unreachable; the status shows it
     if (!reply?.ok) return;
-    for (const { id, states = [], ...counts } of await reply.json()) {
+    for (const { id, states = [], behind, rate, ...counts } of await reply.json()) {
+      const network = this.networks.find((each) => each.id === id);
+      if (network) Object.assign(network, { behind, rate, measuredAt: performance.now() });
       const region = this.regions.find((each) => each.id === id);
       if (region) showCount(Object.assign(region, counts));
       this.#keepStates(states);

@@ -25,11 +25,12 @@ const GATHER_MS = 2_000;
 /** Interval at which a board with server-made rows is fetched, in milliseconds. */
 const RELOAD_MS = 30_000;
 
-/** @type {{channel: string, timezone: string, wall: number, now: number, feeds: string[], schedule: string, lines: string[], after: number | null, limit: number}} */
+/** @type {{channel: string, timezone: string, wall: number, now: number, rate: number | null, feeds: string[], schedule: string, lines: string[], after: number | null, limit: number}} */
 const page = island("board-data");
 /** True if the server makes this board's rows because they are not the channel's departures. */
 const isServerMade = page.lines.length > 0 || page.after !== null;
-const clock = new DataClock(page.wall, page.now);
+const clock = new DataClock(page.wall, page.now, page.rate);
+clock.followRecording(page.schedule, page.rate);
 const body = /** @type {HTMLElement} */ (document.querySelector(".board tbody"));
 const table = /** @type {HTMLElement} */ (document.querySelector(".board"));
 const empty = /** @type {HTMLElement} */ (document.querySelector(".board-empty"));

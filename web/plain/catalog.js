@@ -82,6 +82,10 @@ if (form instanceof HTMLFormElement) {
     for (const field of form.elements) if (field instanceof HTMLSelectElement || field instanceof HTMLInputElement) field.disabled = field.value === "";
   });
   globalThis.addEventListener("pageshow", () => {
-    for (const field of form.elements) if (field instanceof HTMLSelectElement || field instanceof HTMLInputElement) field.disabled = false;
+    for (const field of form.elements) {
+      if (field instanceof HTMLSelectElement || field instanceof HTMLInputElement) field.disabled = false;
+      // After Back, the browser restores the choice that led away from this page; the list follows the address.
+      if (field instanceof HTMLSelectElement) field.value = [...field.options].find(({ defaultSelected }) => defaultSelected)?.value ?? field.options[0]?.value ?? "";
+    }
   });
 }

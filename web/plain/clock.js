@@ -1,19 +1,32 @@
+/** The interval at which the clock of a recording is read, in milliseconds. */
+const FOLLOW_MS = 30_000;
+
 /**
  * The server's time and the time of the data. The server's clock may differ from the device's, and in a
  * demo with `--speed` it runs faster. So every message sets this clock, which runs on from there. The
- * data of a recording lie a fixed time behind the server's.
+ * data of a recording lie behind the server's, and its clock runs at a rate of its own.
  */
 export class DataClock {
   /**
    * @param {number} wall  the server's time when it made the page, in milliseconds
    * @param {number} [data]  the time of the data at that moment
+   * @param {number|null} [rate]  the recorded seconds per second of a recording
    * @param {() => number} [elapsed]
    */
-  constructor(wall, data = wall, elapsed = () => performance.now()) {
-    this.behind = wall - data;
+  constructor(wall, data = wall, rate = null, elapsed = () => performance.now()) {
     this.elapsed = elapsed;
     this.base = wall;
     this.baseElapsed = elapsed();
+    this.behind = wall - data;
+    this.rate = rate ?? 1;
+    this.dataElapsed = this.baseElapsed;
+  }
+
+  /** Sets the clock of the data. @param {number} data milliseconds since 1970 @param {number|null} rate */
+  setData(data, rate) {
+    this.behind = this.wall() - data;
+    this.rate = rate ?? 1;
+    this.dataElapsed = this.elapsed();
   }
 
   /** Returns the server's time, in milliseconds since 1970. */
@@ -30,6 +43,19 @@ export class DataClock {
 
   /** Returns the time of the data, in milliseconds since 1970. */
   now() {
-    return this.wall() - this.behind;
+    return this.wall() - this.behind + (this.rate - 1) * (this.elapsed() - this.dataElapsed);
+  }
+
+  /**
+   * Follows the clock of a recording, which jumps over its gaps and stops at its end; does nothing without one.
+   * @param {string} feed of the network @param {number|null} rate
+   */
+  followRecording(feed, rate) {
+    if (rate === null) return;
+    setInterval(async () => {
+      const reply = await fetch(`/api/v1/feeds/${encodeURIComponent(feed)}`).catch(() => null); // it is tried again
+      const { replay_time: at, replay_ended: hasEnded } = reply?.ok ? await reply.json() : {};
+      if (at) this.setData(Date.parse(at), hasEnded ? 0 : rate);
+    }, FOLLOW_MS);
   }
 }

@@ -10,9 +10,10 @@ import { isUnreliable, showState } from "./states.js";
 import { departureWords, liveSign } from "./trouble.js";
 import { delayWords } from "./words.js";
 
-/** @type {{channel: string, network: string, wall: number, now: number}} */
+/** @type {{channel: string, network: string, wall: number, now: number, rate: number | null}} */
 const page = island("route-data");
-const clock = new DataClock(page.wall, page.now);
+const clock = new DataClock(page.wall, page.now, page.rate);
+clock.followRecording(page.network, page.rate);
 const elsewhere = byId("elsewhere");
 const directions = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".direction"))].map((section) => ({
   id: section.dataset.direction === undefined ? null : Number(section.dataset.direction),

@@ -217,7 +217,7 @@ impl Authorizer for Nothing {
         true
     }
 
-    fn check_token(&self, _: &str) {}
+    fn verify_and_cache_token(&self, _: &str) {}
 
     fn authorize_connect(&self, _: Option<&str>) -> Result<ClientIdentity, RefusalCode> {
         Ok(ClientIdentity::default())

@@ -173,7 +173,7 @@ impl auth::Authorizer for TokenAuthorizer {
         self.verifier.as_ref().is_none_or(|verifier| verifier.is_result_cached(token))
     }
 
-    fn check_token(&self, token: &str) {
+    fn verify_and_cache_token(&self, token: &str) {
         if let Some(verifier) = &self.verifier {
             // The verifier caches the result, valid or not.
             let _outcome = verifier.verify_token(token, self.current_time());

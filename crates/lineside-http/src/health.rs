@@ -89,7 +89,7 @@ async fn get_metrics(
     // Encoding the metrics of thousands of feeds takes milliseconds.
     let exposition =
         run_blocking(move || metrics::encode_metrics(&task_app, exposition_format)).await?;
-    let reply = Representation::new(kind, exposition).mark_private().mark_single_use();
+    let reply = Representation::new(kind, exposition).mark_no_store().mark_single_use();
     let mut reply = reply.into_reply(&preferences, &app).await;
     let vary = HeaderValue::from_static("Accept, Accept-Encoding");
     reply.headers_mut().insert(header::VARY, vary);

@@ -194,7 +194,7 @@ impl Representation {
     }
 
     /// Marks a body for this client alone, such as one for admins: no cache stores it, not even the client's.
-    pub fn mark_private(mut self) -> Self {
+    pub fn mark_no_store(mut self) -> Self {
         self.is_private = true;
         self
     }

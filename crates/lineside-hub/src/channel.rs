@@ -43,9 +43,9 @@ impl EncodedChannelName {
     /// Returns an error if the name is too long, has an empty segment, or has another spelling than the one allowed.
     ///
     /// ```
-    /// use lineside_hub::{BadChannel, Channel};
-    /// assert!(Channel::parse_name("vehicle/city-vehicles/4%2F1").is_ok());
-    /// assert_eq!(Channel::parse_name("vehicle/city-vehicles/4%2f1"), Err(BadChannel::Spelling));
+    /// use lineside_hub::{BadChannelName, EncodedChannelName};
+    /// assert!(EncodedChannelName::parse_channel_name("vehicle/city-vehicles/4%2F1").is_ok());
+    /// assert_eq!(EncodedChannelName::parse_channel_name("vehicle/city-vehicles/4%2f1"), Err(BadChannelName::Spelling));
     /// ```
     pub fn parse_channel_name(name: &str) -> Result<Self, BadChannelName> {
         if name.len() > CHANNEL_BYTES_MAX {

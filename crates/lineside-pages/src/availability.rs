@@ -62,7 +62,7 @@ impl AvailabilityHistory {
     /// the first poll and the end of loading.
     pub(super) fn align_with_status(&mut self, status: &FeedStatus) {
         for incident in &mut self.incidents {
-            incident.began = incident_start(incident, status);
+            align_current_incident(incident, status);
         }
         let is_current = |period: &&FeedStatePeriod| period.ended.is_none();
         let current_start = self.incidents.iter().find(is_current).map(|period| period.began);
@@ -80,11 +80,13 @@ impl AvailabilityHistory {
     }
 }
 
-/// Returns the beginning of an incident. A current incident began when the feed's state did: an expired timetable
-/// expired after its last day, but the archive has the time when the server noticed.
-pub(super) fn incident_start(incident: &FeedStatePeriod, status: &FeedStatus) -> UnixMillis {
-    let is_current = incident.ended.is_none() && incident.state == status.state;
-    if is_current { status.since } else { incident.began }
+/// Gives the current incident the beginning and the reason of the feed's state. The archive has those of the moment
+/// when the server noticed it: an expired timetable expired after its last day, and a reason may change.
+pub(super) fn align_current_incident(incident: &mut FeedStatePeriod, status: &FeedStatus) {
+    if incident.ended.is_none() && incident.state == status.state {
+        incident.began = status.since;
+        incident.reason.clone_from(&status.reason);
+    }
 }
 
 /// Renders the section on a feed's past, which may be unreadable at the moment.
@@ -395,12 +397,14 @@ mod tests {
         };
         let status = FeedStatus {
             state: FeedState::Expired,
+            reason: "ended".to_owned(),
             since: UnixMillis(400_000),
             ..FeedStatus::default()
         };
         history.align_with_status(&status);
         let listed: Vec<_> = history.incidents.iter().map(|it| (it.state, it.began.0)).collect();
         assert_eq!(listed, [(FeedState::Expired, 400_000), (FeedState::Stale, 100_000)]);
+        assert_eq!(history.incidents[0].reason, "ended");
     }
 
     #[test]

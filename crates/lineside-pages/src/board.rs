@@ -476,6 +476,7 @@ impl<'a> DepartureBoard<'a> {
         let id = self.timetable.stop(self.stop).id;
         json!({
             "now": self.network.data_time_now().0,
+            "rate": self.network.replay_rate(),
             "wall": self.app.now().0,
             "channel": format!("stop/{}/{}", self.network_id(), encode_segment(id)),
             "departures": format!("{}?limit={}", self.departures_api_url(), self.options.limit),

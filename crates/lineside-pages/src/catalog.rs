@@ -103,7 +103,7 @@ pub(super) async fn get_catalog(State(app): State<App>, parameters: QueryParamet
     let main = html! {
         div.page {
             @if is_search {
-                (render_search_heading_and_results(&title, &query, &names, found.is_empty()))
+                (render_search_form_and_name_results(&title, &query, &names, found.is_empty()))
             } @else {
                 (render_catalog_heading(&title, &entries, app.now()))
                 (favourites::render_list(None))
@@ -244,7 +244,7 @@ impl CatalogFilterChoices {
 }
 
 /// Renders the head of a search, with its results for riders.
-fn render_search_heading_and_results(
+fn render_search_form_and_name_results(
     title: &str,
     query: &CatalogQuery,
     names: &NameSearchResults,

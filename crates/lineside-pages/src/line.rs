@@ -389,6 +389,7 @@ impl<'a> LineView<'a> {
         let id = self.timetable.route(self.route).id;
         json!({
             "now": self.network.data_time_now().0,
+            "rate": self.network.replay_rate(),
             "wall": self.app.now().0,
             "network": self.network_id(),
             "channel": format!("route/{}/{}", self.network_id(), encode_segment(id)),

@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use lineside_config::ADMIN_TOKEN_VARIABLE;
-use lineside_http::admin_auth::{AdminCredential, TokenRejection};
+use lineside_http::admin_auth::{AdminCredential, AdminSecretRejection};
 use lineside_http::app::App;
 use lineside_http::page_paths::LOGIN;
 use lineside_http::{QueryParameters, Refusal, admin, limits};
@@ -36,7 +36,7 @@ pub(super) fn router() -> Router<App> {
 /// The reason for a failed login.
 #[derive(Debug, Clone, Copy)]
 enum LoginFailure {
-    TokenRejected(TokenRejection),
+    TokenRejected(AdminSecretRejection),
     OtherOrigin,
 }
 
@@ -51,8 +51,8 @@ enum FormNotice {
 impl FormNotice {
     fn notice_code(self) -> &'static str {
         match self {
-            Self::Failure(LoginFailure::TokenRejected(TokenRejection::Wrong)) => "wrong_token",
-            Self::Failure(LoginFailure::TokenRejected(TokenRejection::TooOften(_))) => {
+            Self::Failure(LoginFailure::TokenRejected(AdminSecretRejection::Wrong)) => "wrong_token",
+            Self::Failure(LoginFailure::TokenRejected(AdminSecretRejection::TooOften(_))) => {
                 "too_many_attempts"
             }
             Self::Failure(LoginFailure::OtherOrigin) => "other_origin",
@@ -218,8 +218,8 @@ fn render_form(app: &App, next: &str, notice: Option<FormNotice>) -> Markup {
 
 fn failure_message(why: LoginFailure) -> String {
     match why {
-        LoginFailure::TokenRejected(TokenRejection::Wrong) => "Wrong token.".to_owned(),
-        LoginFailure::TokenRejected(TokenRejection::TooOften(wait)) => {
+        LoginFailure::TokenRejected(AdminSecretRejection::Wrong) => "Wrong token.".to_owned(),
+        LoginFailure::TokenRejected(AdminSecretRejection::TooOften(wait)) => {
             let seconds = wait.as_secs() + 1;
             format!("Too many wrong tokens from your address. Try again in {seconds} s.")
         }

@@ -52,6 +52,8 @@ pub(super) struct MapNetwork {
     feeds: Vec<String>,
     /// Seconds by which the data's clock is behind the server's: more than 0 for a recording.
     behind: i64,
+    /// The recorded seconds per second of a recording.
+    rate: Option<f64>,
     bounds: Option<GeoBounds>,
 }
 
@@ -244,7 +246,8 @@ fn build_map_network(app: &App, network: &Network) -> Option<MapNetwork> {
         timezone: timetable
             .as_ref()
             .map_or_else(|| "UTC".to_owned(), |timetable| timetable.timezone_name().to_owned()),
-        behind: (app.now().0 - network.data_time_now().0) / 1000,
+        behind: regions::seconds_behind_server(app, network),
+        rate: network.replay_rate(),
         feeds: feeds.iter().map(|feed| feed.config().id.as_str().to_owned()).collect(),
         bounds: extent_of_transit(network).map(|extent| extent.bounds),
         id,

@@ -76,7 +76,7 @@ pub(super) fn list_regions(app: &App) -> Vec<MapRegion> {
 
 fn region_of_network(app: &App, network: &Network) -> Option<MapRegion> {
     let extent = extent_of_network(network)?;
-    let counts = count_vehicles_and_stations(network);
+    let counts = count_vehicles_and_stations(app, network);
     let timetable = network.timetable();
     let mut live = network.realtime_feeds();
     live.retain(|feed| !has_only_alerts(app, feed));
@@ -133,6 +133,14 @@ struct NetworkCounts {
     old: usize,
     idle: usize,
     by_type: VehiclesByType,
+    /// As of the network on the map: the clock of a recording jumps over its gaps.
+    behind: i64,
+    rate: Option<f64>,
+}
+
+/// Returns the seconds by which the clock of a network's data is behind the server's: more than 0 for a recording.
+pub(super) fn seconds_behind_server(app: &App, network: &Network) -> i64 {
+    (app.now().0 - network.data_time_now().0) / 1000
 }
 
 /// The numbers of vehicles with a reliable position, without one, and with an old one by the GTFS type of their line;
@@ -148,7 +156,7 @@ fn rents_only_bikes(feed: &Feed) -> bool {
     all.iter().all(|kind| matches!(kind["form_factor"].as_str(), Some("bicycle" | "cargo_bicycle")))
 }
 
-fn count_vehicles_and_stations(network: &Network) -> NetworkCounts {
+fn count_vehicles_and_stations(app: &App, network: &Network) -> NetworkCounts {
     let state = network.state();
     let is_placed = |record: &&Arc<Record>| record.position().is_some();
     let mut by_type = VehiclesByType::new();
@@ -182,6 +190,8 @@ fn count_vehicles_and_stations(network: &Network) -> NetworkCounts {
         old: sum(2),
         idle: vehicle_selection::count_idle_vehicles(network),
         by_type,
+        behind: seconds_behind_server(app, network),
+        rate: network.replay_rate(),
     }
 }
 
@@ -227,7 +237,7 @@ pub(super) fn list_unplaced_networks(app: &App, regions: &[MapRegion]) -> Vec<Un
 pub(super) async fn get_network_counts(State(app): State<App>) -> Response {
     let networks = app.ingest().networks();
     let counts: Vec<NetworkCounts> =
-        networks.iter().map(|it| count_vehicles_and_stations(it)).collect();
+        networks.iter().map(|it| count_vehicles_and_stations(&app, it)).collect();
     Json(counts).into_response()
 }
 

@@ -365,7 +365,7 @@ async fn get_result_page(State(app): State<App>, Path(link): Path<String>) -> Re
     };
     match find_upload_status(&app, link).await {
         Err(refusal) => refusal.into_response(),
-        Ok(None) => mark_private(not_found::reply_with_not_found_page(
+        Ok(None) => mark_no_store(not_found::reply_with_not_found_page(
             "The report has expired, or the address is incomplete.",
         )),
         Ok(Some(UploadStatus::Transferring)) => wait("The file is being fetched."),
@@ -406,16 +406,16 @@ async fn get_result_json(State(app): State<App>, Path(link): Path<String>) -> Re
         Err(refusal) => refusal.into_response(),
         Ok(Some(UploadStatus::Done(bytes))) => {
             let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            mark_private(([kind], bytes).into_response())
+            mark_no_store(([kind], bytes).into_response())
         }
         Ok(Some(UploadStatus::Failed { reason, .. })) => {
-            mark_private(Refusal::NotValidated(reason).into_response())
+            mark_no_store(Refusal::NotValidated(reason).into_response())
         }
         Ok(Some(_)) => {
             let retry_after = (header::RETRY_AFTER, HeaderValue::from_static(REFRESH_S));
-            mark_private((StatusCode::ACCEPTED, [retry_after]).into_response())
+            mark_no_store((StatusCode::ACCEPTED, [retry_after]).into_response())
         }
-        Ok(None) => mark_private(Refusal::UnknownPath.into_response()),
+        Ok(None) => mark_no_store(Refusal::UnknownPath.into_response()),
     }
 }
 
@@ -430,7 +430,7 @@ fn reply_with_page(
         scripts: &["validate.js"],
         ..PageLayout::new(title, NavSection::Validate)
     };
-    let mut reply = mark_private(layout::reply_with_page(
+    let mut reply = mark_no_store(layout::reply_with_page(
         status,
         page.render_document(&html! { div.page { (main) } }),
     ));
@@ -442,7 +442,7 @@ fn reply_with_page(
 }
 
 /// Marks a response as private: not for caches and search engines.
-fn mark_private(mut reply: Response) -> Response {
+fn mark_no_store(mut reply: Response) -> Response {
     let headers = reply.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
     headers.insert(ROBOTS, HeaderValue::from_static("noindex"));

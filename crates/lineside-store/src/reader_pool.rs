@@ -68,7 +68,7 @@ impl ReadConnectionPool {
     }
 
     /// Closes the idle connections.
-    pub(crate) fn close_idle_connections(&self) {
+    pub(crate) fn close_all_idle_connections(&self) {
         self.state.lock().idle.clear();
     }
 

@@ -37,7 +37,7 @@ pub type RefusalCode = &'static ErrorCode;
 ///
 /// Called on the threads that serve connections. The slow part, the check of a signature, is done once per token on
 /// another thread: a connection calls [`is_token_known`](Self::is_token_known), lets a worker call
-/// [`check_token`](Self::check_token_table) if it returns false, and only then calls the other methods. If the token
+/// [`verify_and_cache_token`](Self::verify_and_cache_token) if it returns false, and only then calls the other methods. If the token
 /// was evicted in between, they check it themselves.
 pub trait Authorizer: Debug + Send + Sync + 'static {
     /// Returns true if the other methods are fast for this token: its signature has been checked, or it is not a
@@ -45,7 +45,7 @@ pub trait Authorizer: Debug + Send + Sync + 'static {
     fn is_token_known(&self, token: &str) -> bool;
 
     /// Checks a token and remembers the result, valid or not. Slow.
-    fn check_token(&self, token: &str);
+    fn verify_and_cache_token(&self, token: &str);
 
     /// Returns the identity of a connection with this token, or without one.
     ///

@@ -191,7 +191,7 @@ impl Format {
 
     /// Returns the media type of a body. A schedule of several files is a zip.
     pub fn media_type(self, body: &[u8]) -> &'static str {
-        match self.is_zip(body) {
+        match self.is_zipped_schedule(body) {
             true => "application/zip",
             false => self.properties().media_type,
         }
@@ -199,11 +199,11 @@ impl Format {
 
     /// Returns the extension of a file with this body; `None` if files of the format have none in common.
     pub fn file_extension(self, body: &[u8]) -> Option<&'static str> {
-        let extension = if self.is_zip(body) { "zip" } else { self.properties().extension };
+        let extension = if self.is_zipped_schedule(body) { "zip" } else { self.properties().extension };
         Some(extension).filter(|it| !it.is_empty())
     }
 
-    fn is_zip(self, body: &[u8]) -> bool {
+    fn is_zipped_schedule(self, body: &[u8]) -> bool {
         self.is_schedule() && sniff::is_zip(body)
     }
 

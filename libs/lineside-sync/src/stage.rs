@@ -1,12 +1,12 @@
 //! The calling thread's current stage of work, set by the rooms and read by a profiler's signal handler.
 //!
 //! ```
-//! use lineside_sync::stage::{WorkStage, enter_stage, current_stage};
+//! use lineside_sync::stage::{ThreadWorkStage, set_stage_until_dropped, stage_of_this_thread};
 //!
-//! let publishing = enter_stage(WorkStage::Publish);
-//! assert_eq!(current_stage(), WorkStage::Publish);
+//! let publishing = set_stage_until_dropped(ThreadWorkStage::Publish);
+//! assert_eq!(stage_of_this_thread(), ThreadWorkStage::Publish);
 //! drop(publishing);
-//! assert_eq!(current_stage(), WorkStage::Other);
+//! assert_eq!(stage_of_this_thread(), ThreadWorkStage::Other);
 //! ```
 //!
 //! The stage is a thread-local byte. Setting it costs two stores and a load. A signal handler that has interrupted the
@@ -94,8 +94,8 @@ pub fn stage_of_this_thread() -> ThreadWorkStage {
 /// Sets the calling thread's stage until the guard is dropped, which restores the previous stage.
 #[inline]
 #[must_use = "the stage ends when this is dropped"]
-pub fn set_stage_until_dropped(stage: ThreadWorkStage) -> StageGuard {
-    StageGuard { previous: CURRENT_STAGE.replace(stage as u8), thread: PhantomData }
+pub fn set_stage_until_dropped(stage: ThreadWorkStage) -> ThreadStageGuard {
+    ThreadStageGuard { previous: CURRENT_STAGE.replace(stage as u8), thread: PhantomData }
 }
 
 /// Runs `work` and sets `stage` for the polling thread during each poll; restores the previous stage between polls.
@@ -112,13 +112,13 @@ pub async fn run_in_stage<F: Future>(stage: ThreadWorkStage, work: F) -> F::Outp
 
 /// A guard that restores the previous stage when it is dropped.
 #[derive(Debug)]
-pub struct StageGuard {
+pub struct ThreadStageGuard {
     previous: u8,
     /// The guard restores the stage of the thread that created it, so it must not be sent.
     thread: PhantomData<*const ()>,
 }
 
-impl Drop for StageGuard {
+impl Drop for ThreadStageGuard {
     fn drop(&mut self) {
         CURRENT_STAGE.set(self.previous);
     }

@@ -31,7 +31,7 @@ before(async () => {
   for (let at = RECORDED; at < RECORDED + 600; at += 10) await writeFile(path.join(recording, `${at}.pb`), positionsMessage([{ id: "tram", route: "t1", ...stops[0] }], at));
   server = await startServer(
     folder,
-    '[[feed]]\nid = "town"\nurl = "town"\nformat = "gtfs"\n[[feed]]\nid = "trams"\nurl = "replay://recording?speed=1"\nformat = "gtfs-rt"\nstatic = "town"\npoll = "1s"\n',
+    '[[feed]]\nid = "town"\nurl = "town"\nformat = "gtfs"\n[[feed]]\nid = "trams"\nurl = "replay://recording?speed=10"\nformat = "gtfs-rt"\nstatic = "town"\npoll = "1s"\n',
   );
 });
 after(async () => {
@@ -54,6 +54,10 @@ test("the card of a stop has the recorded day", async () => {
     await head.waitFor();
     assert.match(await head.innerText(), /8\sFeb(ruary)?\s2024/);
     assert.equal(await page.locator('.detail [data-live="live"]').count(), 0, "nothing is live");
+    // Ten recorded seconds are one: the next minute begins within six.
+    const first = await head.innerText();
+    await page.waitForFunction((before) => document.querySelector(".detail [data-live]")?.textContent !== before, first, { timeout: 15_000 });
+    assert.match(await head.innerText(), /8\sFeb(ruary)?\s2024, 12:/);
   });
 });
 

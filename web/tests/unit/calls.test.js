@@ -61,7 +61,7 @@ test("a stop's card has no departures that have left", () => {
 
 test("the data clock follows the server and never falls behind its last message", () => {
   let elapsed = 0;
-  const clock = new DataClock(1_000, 1_000, () => elapsed);
+  const clock = new DataClock(1_000, 1_000, null, () => elapsed);
   elapsed = 50;
   assert.equal(clock.now(), 1_050);
   clock.observe(5_000);
@@ -70,10 +70,13 @@ test("the data clock follows the server and never falls behind its last message"
   assert.equal(clock.now(), 5_010);
 });
 
-test("a recording's clock lies behind the server's", () => {
+test("a recording's clock lies behind the server's and runs at its own rate", () => {
   let elapsed = 0;
-  const clock = new DataClock(10_000, 4_000, () => elapsed);
+  const clock = new DataClock(10_000, 4_000, 10, () => elapsed);
   elapsed = 1_000;
   clock.observe(12_000);
-  assert.equal(clock.now(), 6_000);
+  assert.equal(clock.now(), 15_000);
+  clock.setData(20_000, 0);
+  elapsed = 2_000;
+  assert.equal(clock.now(), 20_000, "the recording has ended");
 });

@@ -10,10 +10,10 @@ use crate::fetch_failure::FetchError;
 
 /// The wait time of one fetch.
 #[derive(Debug, Default)]
-pub(super) struct PermitWaitTimer(Mutex<WaitState>);
+pub(super) struct PermitWaitTimer(Mutex<PermitWaitTotal>);
 
 #[derive(Debug, Default)]
-struct WaitState {
+struct PermitWaitTotal {
     total: Duration,
     /// The start of the current wait, if there is one.
     since: Option<Duration>,

@@ -72,6 +72,11 @@ impl ReplayClock {
         (self.elapsed_replay_time(monotonic) >= self.end_offset()).then_some(last.at)
     }
 
+    /// Returns the recorded seconds per second at `monotonic` of the playing clock: 0 once the recording has ended.
+    pub fn rate(&self, monotonic: Duration) -> f64 {
+        if self.ended_at(monotonic).is_some() { 0.0 } else { self.0.speed }
+    }
+
     /// Returns the recorded time from the first snapshot to the end, with gaps shortened.
     fn end_offset(&self) -> Duration {
         self.0.frames.last().map_or(Duration::ZERO, |last| last.offset + HOLE_MAX)

@@ -13,7 +13,7 @@ use axum::response::Response;
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, header};
 
-use crate::admin_auth::{AdminCredential, LIFETIME, TokenRejection};
+use crate::admin_auth::{AdminCredential, LIFETIME, AdminSecretRejection};
 use crate::app::App;
 use crate::errors::Refusal;
 use crate::proxies::PeerAddress;
@@ -24,11 +24,11 @@ const COOKIE: &str = "lineside-session";
 const CREDENTIAL_BYTES_MAX: usize = 4_096;
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-impl From<TokenRejection> for Refusal {
-    fn from(why: TokenRejection) -> Self {
+impl From<AdminSecretRejection> for Refusal {
+    fn from(why: AdminSecretRejection) -> Self {
         match why {
-            TokenRejection::Wrong => Self::NotAdmin,
-            TokenRejection::TooOften(wait) => Self::TooManyAttempts(wait),
+            AdminSecretRejection::Wrong => Self::NotAdmin,
+            AdminSecretRejection::TooOften(wait) => Self::TooManyAttempts(wait),
         }
     }
 }

@@ -52,7 +52,7 @@ pub enum AdminCredential {
 
 /// The reason why a token or key is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenRejection {
+pub enum AdminSecretRejection {
     /// It is not the right one.
     Wrong,
     /// The address showed too many wrong ones, and has to wait for this long.
@@ -93,17 +93,17 @@ impl AdminAuth {
         shown: &[u8],
         key: &Secret,
         address: IpAddr,
-    ) -> Result<(), TokenRejection> {
+    ) -> Result<(), AdminSecretRejection> {
         let now = self.clock.monotonic();
         self.key_attempts
             .check_address_not_blocked(address, now)
-            .map_err(TokenRejection::TooOften)?;
+            .map_err(AdminSecretRejection::TooOften)?;
         if key.reveal().as_bytes().ct_eq(shown).into() {
             return Ok(());
         }
         self.key_attempts.count_failure(address, now);
         tracing::warn!(%address, "a request has a wrong [api] key");
-        Err(TokenRejection::Wrong)
+        Err(AdminSecretRejection::Wrong)
     }
 
     /// Returns the generated token, if none is configured: it is printed at start, in a login link.
@@ -115,15 +115,15 @@ impl AdminAuth {
     ///
     /// # Errors
     /// Returns an error if the token is wrong, or if the address has to wait.
-    pub fn check_admin_token(&self, shown: &str, address: IpAddr) -> Result<(), TokenRejection> {
+    pub fn check_admin_token(&self, shown: &str, address: IpAddr) -> Result<(), AdminSecretRejection> {
         let now = self.clock.monotonic();
-        self.attempts.check_address_not_blocked(address, now).map_err(TokenRejection::TooOften)?;
+        self.attempts.check_address_not_blocked(address, now).map_err(AdminSecretRejection::TooOften)?;
         if hash_secret(shown).ct_eq(&self.fingerprint).into() {
             return Ok(());
         }
         self.attempts.count_failure(address, now);
         tracing::warn!(%address, "a request has a wrong admin token");
-        Err(TokenRejection::Wrong)
+        Err(AdminSecretRejection::Wrong)
     }
 
     /// Begins a session after a login; returns the id for the browser's cookie.
@@ -193,7 +193,7 @@ mod tests {
         for wrong in ["", "a token of the test", "a token of the tests!", "A token of the tests"] {
             assert_eq!(
                 admin.check_admin_token(wrong, ADDRESS),
-                Err(TokenRejection::Wrong),
+                Err(AdminSecretRejection::Wrong),
                 "{wrong}"
             );
         }
@@ -204,8 +204,8 @@ mod tests {
         let ((one, _), (other, _)) = (admin(None), admin(None));
         let token = one.generated_admin_token().unwrap();
         assert_eq!(one.check_admin_token(token.reveal(), ADDRESS), Ok(()));
-        assert_eq!(other.check_admin_token(token.reveal(), ADDRESS), Err(TokenRejection::Wrong));
-        assert_eq!(one.check_admin_token("", ADDRESS), Err(TokenRejection::Wrong));
+        assert_eq!(other.check_admin_token(token.reveal(), ADDRESS), Err(AdminSecretRejection::Wrong));
+        assert_eq!(one.check_admin_token("", ADDRESS), Err(AdminSecretRejection::Wrong));
         assert!(!format!("{one:?}").contains(token.reveal()));
         assert!(admin(Some("x")).0.generated_admin_token().is_none());
     }
@@ -215,7 +215,7 @@ mod tests {
         let (admin, clock) = admin(Some("a token of the tests"));
         let last =
             std::iter::repeat_with(|| admin.check_admin_token("x", ADDRESS)).take(100).last();
-        let Some(Err(TokenRejection::TooOften(wait))) = last else { panic!("{last:?}") };
+        let Some(Err(AdminSecretRejection::TooOften(wait))) = last else { panic!("{last:?}") };
         assert_eq!(admin.check_admin_token("a token of the tests", ADDRESS), last.unwrap());
         clock.advance_time(wait);
         assert_eq!(admin.check_admin_token("a token of the tests", ADDRESS), Ok(()));
@@ -228,11 +228,11 @@ mod tests {
         let check = |shown: &str| admin.check_api_key(shown.as_bytes(), &key, ADDRESS);
         assert_eq!(check("the key"), Ok(()));
         let last = std::iter::repeat_with(|| check("x")).take(100).last();
-        let Some(Err(TokenRejection::TooOften(wait))) = last else { panic!("{last:?}") };
+        let Some(Err(AdminSecretRejection::TooOften(wait))) = last else { panic!("{last:?}") };
         assert_eq!(check("the key"), last.unwrap());
         assert_eq!(
             admin.check_admin_token("x", ADDRESS),
-            Err(TokenRejection::Wrong),
+            Err(AdminSecretRejection::Wrong),
             "tokens and keys are counted separately"
         );
         clock.advance_time(wait);

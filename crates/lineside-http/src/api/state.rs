@@ -97,7 +97,7 @@ async fn get_channel_state(
         reader_auth::authorize_reader(&app, &headers, peer, &parameters, &[name])?;
         return Ok(build_channel_state(&app, name)
             .await?
-            .mark_private()
+            .mark_no_store()
             .into_reply(&preferences, &app)
             .await);
     }

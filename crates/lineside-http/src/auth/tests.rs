@@ -195,7 +195,7 @@ fn a_checked_token_is_remembered_valid_or_not() {
     let authorizer = sample_authorizer(Some(true));
     for token in [sign(&json!({"sub": "42"})), "no.to.ken".to_owned()] {
         assert!(!authorizer.is_token_known(&token));
-        authorizer.check_token(&token);
+        authorizer.verify_and_cache_token(&token);
         assert!(authorizer.is_token_known(&token));
     }
 }

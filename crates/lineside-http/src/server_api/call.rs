@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::answer::{ApiError, CallRefusal};
 use crate::admin;
-use crate::admin_auth::TokenRejection;
+use crate::admin_auth::AdminSecretRejection;
 use crate::app::App;
 use crate::errors::Refusal;
 use crate::limits;
@@ -45,7 +45,7 @@ fn check_api_key(request: &Request, app: &App) -> Result<(), Refusal> {
     let (Some(key), Some(shown)) = (&config.api.key, shown) else { return Err(Refusal::NoKey) };
     let client = admin::client_address(app, headers, request.extensions());
     app.admin_auth().check_api_key(shown, key, client).map_err(|why| match why {
-        TokenRejection::Wrong => Refusal::NoKey,
-        TokenRejection::TooOften(wait) => Refusal::TooManyAttempts(wait),
+        AdminSecretRejection::Wrong => Refusal::NoKey,
+        AdminSecretRejection::TooOften(wait) => Refusal::TooManyAttempts(wait),
     })
 }

@@ -229,7 +229,7 @@ impl ClusterNode {
                 NetworkRole::Follower(follower) => follower.request_missed_changes(context),
             });
         }
-        self.send_heartbeats();
+        self.broadcast_owned_positions_if_due();
     }
 
     /// Makes the node owner or follower of each network, as the roster says.
@@ -306,7 +306,7 @@ impl ClusterNode {
     }
 
     /// Sends the positions of the node's networks every [`HEARTBEAT`].
-    fn send_heartbeats(&mut self) {
+    fn broadcast_owned_positions_if_due(&mut self) {
         let now = self.dependencies.clock.monotonic();
         if now < self.next_heartbeat {
             return;

@@ -49,15 +49,15 @@ impl NodeRoster {
 ///
 /// ```
 /// use lineside_hub::bus::NetworkOwnership;
-/// use lineside_sync::hashring::RingMember;
+/// use lineside_sync::hashring::HashRingMember;
 ///
-/// let mut nodes = vec![RingMember::new("a", 1), RingMember::new("b", 1)];
+/// let mut nodes = vec![HashRingMember::new("a", 1), HashRingMember::new("b", 1)];
 /// let ownership = NetworkOwnership::new(1, nodes.clone())?;
-/// let owner = ownership.load_roster().find_owner("oslo").map(str::to_owned);
+/// let owner = ownership.load_roster().find_owner_of_network("oslo").map(str::to_owned);
 /// // That node leaves: its networks go to the others.
 /// nodes.retain(|node| Some(&*node.name) != owner.as_deref());
-/// ownership.replace_roster(2, nodes)?;
-/// assert!(ownership.load_roster().find_owner("oslo").is_some_and(|next| Some(next) != owner.as_deref()));
+/// ownership.replace_roster_if_newer(2, nodes)?;
+/// assert!(ownership.load_roster().find_owner_of_network("oslo").is_some_and(|next| Some(next) != owner.as_deref()));
 /// # Ok::<(), lineside_sync::hashring::HashRingError>(())
 /// ```
 pub struct NetworkOwnership(ArcSwap<NodeRoster>);

@@ -136,6 +136,11 @@ impl Network {
         Some(replay.as_ref()?.recorded_time(self.clock.monotonic()))
     }
 
+    /// Returns the recorded seconds per second of a replay, 0 once it has ended; `None` without one.
+    pub fn replay_rate(&self) -> Option<f64> {
+        Some(self.replay.load().as_ref()?.rate(self.clock.monotonic()))
+    }
+
     /// Returns the time of the last message of a recording that has ended.
     pub fn replay_ended_at(&self) -> Option<UnixMillis> {
         self.replay.load().as_ref()?.ended_at(self.clock.monotonic())

@@ -66,7 +66,7 @@ impl FeedView {
         let counts: Vec<String> =
             present.map(|(n, one, many)| words::format_count(count_to_u64(n), one, many)).collect();
         let note = html! {
-            @if let Some(since) = self.status.unreliable_since { "no reliable data since " (self.render_time_in_network_zone(since)) ", " }
+            @if let Some(since) = self.status.unreliable_since.filter(|_| !self.is_replaying_recording()) { "no reliable data since " (self.render_time_in_network_zone(since)) ", " }
             (counts.join(", "))
         };
         let alerts_address = links::network_alerts_url(self.network.id().as_str());

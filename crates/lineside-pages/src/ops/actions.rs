@@ -167,7 +167,7 @@ fn reply_with_confirmation_page(title: &str, main: &Markup) -> Response {
 }
 
 /// Renders the effect of restoring the values before an edit, with a button to do it.
-pub(super) async fn get_restore_confirmation(
+pub(super) async fn get_settings_undo_confirmation(
     State(app): State<App>,
     _: RequireAdmin,
     Path((id, number)): Path<(String, String)>,

@@ -160,7 +160,7 @@ pub(super) fn router() -> Router<App> {
         )
         .route(
             "/ops/feeds/{feed}/history/{n}/undo",
-            get(actions::get_restore_confirmation).post(actions::post_undo),
+            get(actions::get_settings_undo_confirmation).post(actions::post_undo),
         )
 }
 

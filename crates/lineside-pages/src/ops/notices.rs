@@ -37,7 +37,7 @@ pub(super) async fn read_recent_incidents(app: &App) -> Option<RecentIncidents> 
     .await;
     let named = |(id, mut incident): (FeedId, FeedStatePeriod)| {
         let feed = app.ingest().find_feed(id.as_str())?;
-        incident.began = availability::incident_start(&incident, &feed.status());
+        availability::align_current_incident(&mut incident, &feed.status());
         Some((id, feed.config().display_name().to_owned(), incident))
     };
     let mut named: Vec<_> = read.ok()?.into_iter().filter_map(named).collect();

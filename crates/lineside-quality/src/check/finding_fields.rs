@@ -405,7 +405,7 @@ mod tests {
         let format = |seconds: f64| format_long_duration(seconds).unwrap_or_default();
         assert_eq!([0.0, 119.9, -119.0].map(format), ["", "", ""]);
         assert_eq!([120.0, 7_199.0].map(format), ["2 min", "119 min"]);
-        assert_eq!([7_200.0, 172_799.0].map(format), ["2 h", "48 h"]);
+        assert_eq!([7_200.0, 172_799.0].map(format), ["2 h", "47 h"]);
         assert_eq!([-172_800.0, 1_209_600.0].map(format), ["-2 d", "14 d"]);
     }
 

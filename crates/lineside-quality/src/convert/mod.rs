@@ -266,7 +266,7 @@ pub fn convert_input(
             check_target_supported(from, to)?;
             check_options_have_effect(from, to, &context)?;
             return match from {
-                Format::Netex => netex::convert_netex(file, to, out),
+                Format::Netex => netex::convert_netex_to_gtfs_or_geojson(file, to, out),
                 _ => schedule_geojson::convert_gtfs_to_geojson(file, out),
             };
         }

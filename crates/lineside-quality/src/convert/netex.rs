@@ -12,7 +12,7 @@ use lineside_formats::{
 
 use super::{ConversionError, ConversionOutput, ConversionTargetFormat, schedule_geojson};
 
-pub(super) fn convert_netex(
+pub(super) fn convert_netex_to_gtfs_or_geojson(
     file: File,
     to: ConversionTargetFormat,
     out: &File,

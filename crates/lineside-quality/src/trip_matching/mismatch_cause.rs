@@ -109,7 +109,7 @@ fn find_trip_causes(
     }
     if trips.is_significant_share(trips.not_running) {
         let outside =
-            service.filter(|range| trips.dates.iter().any(|day| is_outside_service(*day, *range)));
+            service.filter(|range| trips.dates.iter().any(|day| is_date_outside_range(*day, *range)));
         causes.push(match outside {
             Some((first, last)) => MismatchCause::DatesOutsideService { first, last },
             None => MismatchCause::OtherDay,
@@ -197,7 +197,7 @@ fn parse_sample_date(sample: &str) -> Option<Date> {
     Date::strptime("%Y%m%d", sample.rsplit(':').next()?).ok()
 }
 
-fn is_outside_service(day: Date, (first, last): (Date, Date)) -> bool {
+fn is_date_outside_range(day: Date, (first, last): (Date, Date)) -> bool {
     day < first || day > last
 }
 

@@ -110,7 +110,7 @@ impl SnapshotSaverState {
     /// Closes the connections to the tables: nothing is saved after this call.
     pub(crate) fn close_database_connections(&self) {
         self.tables.lock().take();
-        self.readers.close_idle_connections();
+        self.readers.close_all_idle_connections();
     }
 
     /// Saves a batch and reports the result of each snapshot.

@@ -250,7 +250,7 @@ impl Drop for Store {
         self.saving.stop_threads_after_jobs();
         self.saver.close_database_connections();
         // Only the last connection to close the file merges the WAL and removes it.
-        self.readers.close_idle_connections();
+        self.readers.close_all_idle_connections();
         self.counts.is_closing.store(true, Ordering::Relaxed);
         drop(self.queue.take());
         if let Some(writing) = self.writing.take() {

@@ -350,7 +350,7 @@ impl PartitionThread {
             let (authorizer, checked_tokens) =
                 (self.authorizer.clone(), self.checked_tokens.clone());
             self.workers.submit_job(Box::new(move || {
-                authorizer.check_token(&token);
+                authorizer.verify_and_cache_token(&token);
                 checked_tokens.report_checked_token(number, id);
             }));
         }

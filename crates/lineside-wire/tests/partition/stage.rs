@@ -39,7 +39,7 @@ impl Authorizer for Open {
         true
     }
 
-    fn check_token(&self, _: &str) {}
+    fn verify_and_cache_token(&self, _: &str) {}
 
     fn authorize_connect(&self, _: Option<&str>) -> Result<ClientIdentity, RefusalCode> {
         Ok(ClientIdentity::default())

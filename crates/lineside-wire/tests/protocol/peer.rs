@@ -32,7 +32,7 @@ impl Authorizer for TokenAuthorizer {
         self.checked.lock().contains(token)
     }
 
-    fn check_token(&self, token: &str) {
+    fn verify_and_cache_token(&self, token: &str) {
         self.checked.lock().insert(token.into());
     }
 
@@ -335,7 +335,7 @@ impl Peer {
                             !self.authorizer.is_token_known(&token),
                             "each token is checked once"
                         );
-                        self.authorizer.check_token(&token);
+                        self.authorizer.verify_and_cache_token(&token);
                     }
                     ReceiveOutcome::Close(close) => {
                         self.closed = Some(close);

@@ -19,8 +19,8 @@ use super::{Clock, Sleep, UnixMillis};
 ///
 /// let clock = SimulatedClock::new(UnixMillis(1_000));
 /// let nap = clock.sleep(Duration::from_secs(60));
-/// assert_eq!(clock.next_deadline(), None, "a future that was never polled waits for nothing");
-/// clock.advance(Duration::from_secs(60));
+/// assert_eq!(clock.next_sleep_deadline(), None, "a future that was never polled waits for nothing");
+/// clock.advance_time(Duration::from_secs(60));
 /// assert_eq!(clock.wall_time(), UnixMillis(61_000));
 /// # drop(nap);
 /// ```

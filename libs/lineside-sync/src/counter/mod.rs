@@ -10,7 +10,7 @@
 //! std::thread::scope(|scope| {
 //!     for _ in 0..4 {
 //!         scope.spawn(|| {
-//!             let deliveries = deliveries.local_handle(); // for a hot loop: the thread's cell itself
+//!             let deliveries = deliveries.handle_for_this_thread(); // for a hot loop: the thread's cell itself
 //!             (0..1_000).for_each(|_| deliveries.increment());
 //!         });
 //!     }

@@ -26,7 +26,7 @@
 //!   partition an append to its list; one wake-up per listener.
 //!
 //! ```
-//! use std::sync::Arc; use lineside_sync::fanout::{TopicBatch, ListenerSet, ReadyTopics, PartitionTopic, SignalBatch,
+//! use std::sync::Arc; use lineside_sync::fanout::{TopicChangeBatch, ListenerSet, PartitionReadyTopics, PartitionTopicListener, ListenerSignalBatch,
 //! FanoutTopic, WakeHandle}; use lineside_sync::ring::{RingBounds, RingCursor, HasRing, Ring, SharedRing};
 //!
 //! /// Wakes the one thread that has the rows.
@@ -41,7 +41,7 @@
 //! /// What belongs under one lock: the log, and who listens to it.
 //! struct Log {
 //!     ring: Ring<[u8]>,
-//!     listeners: ListenerSet<Arc<PartitionTopic<usize, Thread>>>,
+//!     listeners: ListenerSet<Arc<PartitionTopicListener<usize, Thread>>>,
 //! }
 //!
 //! impl HasRing for Log {
@@ -58,17 +58,17 @@
 //!
 //! impl FanoutTopic for News {
 //!     type Wake = Thread;
-//!     fn gather_signals(&self, signals: &mut SignalBatch<Thread>) {
-//!         self.0.lock().listeners.gather_signals(signals);
+//!     fn collect_listener_signals(&self, signals: &mut ListenerSignalBatch<Thread>) {
+//!         self.0.lock().listeners.collect_listener_signals(signals);
 //!     }
 //! }
 //!
 //! // A partition that listens to one topic, which it knows by its index.
-//! let mut ready = ReadyTopics::new(0, Arc::new(Thread(std::thread::current())));
+//! let mut ready = PartitionReadyTopics::new(0, Arc::new(Thread(std::thread::current())));
 //! let topics = [Arc::new(News(SharedRing::new(Log { ring: Ring::new(0), listeners: ListenerSet::new() })))];
-//! topics[0].0.lock().listeners.insert(ready.new_topic(0));
+//! topics[0].0.lock().listeners.insert(ready.new_topic_listener(0));
 //!
-//! let mut batch = TopicBatch::open();
+//! let mut batch = TopicChangeBatch::open_batch();
 //! for word in ["early", "late"] {
 //!     batch.change_topic(&topics[0], |topic| {
 //!         let first = topic.0.append_next(Arc::from(word.as_bytes()), RingBounds::NONE) == 1;
@@ -79,10 +79,10 @@
 //!
 //! // Its turn: one wake-up, one topic with news, two entries for all of its rows.
 //! std::thread::park();
-//! let (mut keys, mut entries, mut cursor) = (Vec::new(), Vec::new(), RingCursor::at_offset(0));
-//! ready.take_ready(&mut keys);
+//! let (mut keys, mut entries, mut cursor) = (Vec::new(), Vec::new(), RingCursor::cursor_at_offset(0));
+//! ready.take_topics_with_news(&mut keys);
 //! assert_eq!(keys, [0]);
-//! topics[keys[0]].0.take_after(&mut cursor, usize::MAX, &mut entries);
+//! topics[keys[0]].0.take_entries_after(&mut cursor, usize::MAX, &mut entries);
 //! assert_eq!(entries.len(), 2);
 //! ```
 

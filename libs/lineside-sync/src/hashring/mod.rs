@@ -59,9 +59,9 @@ impl HashRingMember {
 /// - Cost: a lookup is one hash of the key and one binary search; nothing allocates.
 ///
 /// ```
-/// use lineside_sync::hashring::{HashRing, RingMember};
+/// use lineside_sync::hashring::{HashRing, HashRingMember};
 ///
-/// let ring = HashRing::new([RingMember::new("a", 1), RingMember::new("b", 1), RingMember::new("c", 2)])?;
+/// let ring = HashRing::new([HashRingMember::new("a", 1), HashRingMember::new("b", 1), HashRingMember::new("c", 2)])?;
 /// let owner = ring.find_owner(b"oslo").expect("somebody has weight");
 /// let mut owners = ring.owners_in_order(b"oslo");
 /// assert_eq!(owners.next(), Some(owner));

@@ -59,9 +59,9 @@ pub struct CacheLimits {
 ///
 /// let limits = CacheLimits { entries: 100, weight: 1 << 20, age: None };
 /// let pages: LoadingCache<u32, String> = LoadingCache::new(limits, |_, page| page.len());
-/// let Ok(page) = pages.load_blocking(7, || Ok("seven".to_owned()));
+/// let Ok(page) = pages.get_or_load_blocking(7, || Ok("seven".to_owned()));
 /// assert_eq!(page, "seven");
-/// assert_eq!(pages.pin().get(&7).map(|page| page.len()), Some(5), "borrowed, not cloned");
+/// assert_eq!(pages.pin_for_reading().get(&7).map(|page| page.len()), Some(5), "borrowed, not cloned");
 /// assert_eq!((pages.len(), pages.total_weight()), (1, 5));
 /// ```
 pub struct LoadingCache<K, V, E = Infallible, S = RandomState> {

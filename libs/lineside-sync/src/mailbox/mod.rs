@@ -17,7 +17,7 @@
 //!
 //! assert_eq!(receiver.recv(), Some("from a thread"));
 //! drop(sender);
-//! assert_eq!(receiver.drain().collect::<Vec<_>>(), ["and one more"]);
+//! assert_eq!(receiver.drain_available().collect::<Vec<_>>(), ["and one more"]);
 //! assert_eq!(receiver.recv(), None);
 //! ```
 //!

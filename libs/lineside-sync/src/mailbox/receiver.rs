@@ -152,8 +152,8 @@ impl<T> Receiver<T> {
     /// thread::spawn(move || (0..100).for_each(|n| sender.send(n).unwrap()));
     /// let mut received = Vec::new();
     /// while received.len() < 100 {
-    ///     received.extend(receiver.drain());
-    ///     if receiver.register_waker(&waker) {
+    ///     received.extend(receiver.drain_available());
+    ///     if receiver.register_waker_if_empty(&waker) {
     ///         thread::park();
     ///     }
     /// }

@@ -15,21 +15,21 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use lineside_sync::ring::{RingBounds, RingCursor, MissedEntries, Ring, SharedRing};
+//! use lineside_sync::ring::{RingBounds, RingCursor, MissedRingEntries, Ring, SharedRing};
 //!
 //! let log: SharedRing<Ring<[u8]>> = SharedRing::new(Ring::new(0));
 //! let bounds = RingBounds { entries: 2, ..RingBounds::NONE };
-//! let mut cursor = RingCursor::at_offset(0);
+//! let mut cursor = RingCursor::cursor_at_offset(0);
 //! let mut taken = Vec::new();
 //!
 //! for word in ["one", "two", "three"] {
 //!     log.append_next(Arc::from(word.as_bytes()), bounds);
 //! }
-//! assert!(log.has_news(&cursor));
-//! assert_eq!(log.take_after(&mut cursor, usize::MAX, &mut taken), MissedEntries::Entries(1));
+//! assert!(log.has_unseen_changes(&cursor));
+//! assert_eq!(log.take_entries_after(&mut cursor, usize::MAX, &mut taken), MissedRingEntries::Entries(1));
 //! let words: Vec<(u64, &[u8])> = taken.iter().map(|entry| (entry.offset, &*entry.item)).collect();
 //! assert_eq!(words, [(2, &b"two"[..]), (3, b"three")]);
-//! assert!(!log.has_news(&cursor));
+//! assert!(!log.has_unseen_changes(&cursor));
 //! ```
 
 mod prefetch;

@@ -88,7 +88,7 @@ pub enum ReceiveOutcome {
     /// More replies are pending than the socket may be given at once: resume when `out` has been written, and receive
     /// nothing until then.
     Full,
-    /// Resume after a worker has called [`Authorizer::check_token`] with this token, and receive nothing until then.
+    /// Resume after a worker has called [`Authorizer::verify_and_cache_token`] with this token, and receive nothing until then.
     Check(Box<str>),
     /// The connection must be closed.
     Close(ConnectionClose),
