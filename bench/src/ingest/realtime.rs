@@ -11,7 +11,8 @@ use lineside_formats::gtfs_rt::proto::FeedMessage;
 use lineside_hub::{
     EncodedChannelName, Epoch, Hub, HubConfig, NewsListener, Session, SessionLimits,
 };
-use lineside_ingest::{FeedId, Network, NetworkChannelStates, NetworkWriter};
+use lineside_ingest::{Network, NetworkChannelStates, NetworkWriter};
+use lineside_model::FeedId;
 use lineside_sync::{Clock as _, SimulatedClock, UnixMillis};
 use prost::Message as _;
 

@@ -18,7 +18,7 @@ use lineside_formats::gtfs_rt::proto::{
     trip_update::{StopTimeEvent, StopTimeUpdate},
 };
 use lineside_hub::encode_segment;
-use lineside_ingest::{Dataset, FeedId, GeohashCell};
+use lineside_model::{Dataset, FeedId, GeohashCell};
 use lineside_sync::UnixMillis;
 use prost::Message as _;
 

@@ -4,7 +4,7 @@
 //! - [`fetch`]: requests over HTTP, local files and folders, recordings, and the tokens of sources
 //! - [`poll_schedule`]: the time of the next poll, and [`rate_limit`]: whether the host's rate limit allows it
 //! - [`subprocess`]: programs of the operator that convert or validate bytes, within limits
-//! - [`PublicOnly`]: requests to addresses that strangers name, which reach public hosts only
+//! - [`PublicOnlyHttpClient`]: requests to addresses that strangers name, which reach public hosts only
 //!
 //! # Guarantees
 //! A source's secrets appear in no message. Time, size and the number of redirects of each request are bounded. Formats

@@ -1,6 +1,6 @@
 //! Work that takes milliseconds, away from the threads that serve sockets.
 
-use lineside_ingest::{ArchiveError, PollArchive};
+use lineside_model::{ArchiveError, PollArchive};
 
 use super::errors::Refusal;
 use crate::app::App;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use lineside_hub::BadChannelName;
-use lineside_ingest::ArchiveError;
+use lineside_model::ArchiveError;
 use lineside_quality::archive_reader::ArchiveReadError;
 use lineside_quality::validation_tasks::FindReportError;
 use lineside_wire::sse::SseOpenError;

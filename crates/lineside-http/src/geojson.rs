@@ -4,7 +4,8 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
 use http::HeaderValue;
-use lineside_ingest::{Dataset, Feed, NetworkState, geojson};
+use lineside_ingest::Feed;
+use lineside_model::{Dataset, NetworkState, geojson};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

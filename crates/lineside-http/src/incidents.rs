@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue};
 use lineside_config::times::format_rfc3339;
-use lineside_ingest::{FeedId, FeedStatePeriod};
+use lineside_model::{FeedId, FeedStatePeriod};
 use lineside_sync::UnixMillis;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -173,7 +173,7 @@ fn escape_xml(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lineside_ingest::FeedState;
+    use lineside_model::FeedState;
 
     use super::*;
 

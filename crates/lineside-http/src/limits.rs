@@ -27,7 +27,7 @@ pub const PREFACE_PAUSE: Duration = Duration::from_millis(20);
 pub const SEND_RATE_MIN: u128 = 1024;
 /// Divisors of `limits.unsent_bytes` for the share of one connection and of one address.
 pub const UNSENT_CONNECTION_DIVISOR: usize = 16;
-/// See [`UNSENT_CONNECTION_PART`].
+/// The same for an address: see [`UNSENT_CONNECTION_DIVISOR`].
 pub const UNSENT_ADDRESS_DIVISOR: usize = 4;
 /// Replies larger than this may fill `limits.unsent_bytes` only up to half.
 pub const UNSENT_LARGE_BYTES: usize = 1024 * 1024;
@@ -132,9 +132,9 @@ pub const COMPRESS_BYTES_MIN: usize = 1024;
 pub const COMPRESS_INLINE_BYTES_MAX: usize = 32 * 1024;
 /// Bodies longer than this are sent uncompressed: compressing them would take seconds.
 pub const COMPRESS_BYTES_MAX: usize = 128 * 1024 * 1024;
-/// Largest total size of cached compressed bodies, in bytes; [`COMPRESSED_KEPT_MAX`] limits their number.
+/// Largest total size of cached compressed bodies, in bytes; [`COMPRESSED_CACHE_ENTRIES_MAX`] limits their number.
 pub const COMPRESSED_CACHE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// See [`COMPRESSED_KEPT_BYTES_MAX`].
+/// Largest number of cached compressed bodies; [`COMPRESSED_CACHE_BYTES_MAX`] limits their size.
 pub const COMPRESSED_CACHE_ENTRIES_MAX: usize = 16 * 1024;
 /// Longest time that a compressed body stays in the cache. Most are of a state that the next poll replaces.
 pub const COMPRESSED_CACHE_TTL: Duration = Duration::from_secs(600);

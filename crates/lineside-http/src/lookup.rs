@@ -7,9 +7,8 @@ use axum::response::Response;
 use http::StatusCode;
 use http_body::Body as _;
 use lineside_formats::Format;
-use lineside_ingest::{
-    Dataset, Feed, FeedBodySnapshot, FeedStatus, Network, NetworkState, ServedSnapshot,
-};
+use lineside_ingest::{Feed, Network};
+use lineside_model::{Dataset, FeedBodySnapshot, FeedStatus, NetworkState, ServedSnapshot};
 
 use super::blocking::run_blocking;
 use super::errors::Refusal;
@@ -35,7 +34,7 @@ pub fn find_served_snapshot(
     check_snapshot_servable(app, feed, status, feed.served_snapshot())
 }
 
-/// Returns the last good bytes as [`served_snapshot`] does, but as the producer sent them.
+/// Returns the last good bytes as [`find_served_snapshot`] does, but as the producer sent them.
 pub fn find_original_snapshot(
     app: &App,
     feed: &Feed,

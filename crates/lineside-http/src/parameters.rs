@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use lineside_ingest::BoundingBox;
+use lineside_model::BoundingBox;
 
 use super::errors::Refusal;
 use super::limits;

@@ -12,8 +12,9 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use lineside_config::times::format_rfc3339;
 use lineside_gbfs::WritableGbfsVersion;
-use lineside_ingest::{
-    FailureCode, Feed, FeedBodySnapshot, FeedConfig, FeedStatus, MemoryFile, ServedSnapshot,
+use lineside_ingest::Feed;
+use lineside_model::{
+    FailureCode, FeedBodySnapshot, FeedConfig, FeedStatus, MemoryFile, ServedSnapshot,
 };
 use smol_str::SmolStr;
 use tokio::sync::{Mutex, OnceCell};

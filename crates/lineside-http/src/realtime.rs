@@ -5,7 +5,7 @@ use axum::response::Response;
 use axum::routing::get;
 use http::HeaderValue;
 use lineside_ingest::Feed;
-use lineside_ingest::exports::{self, ExportedEntityKinds};
+use lineside_model::exports::{self, ExportedEntityKinds};
 use lineside_sync::UnixMillis;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use lineside_ingest::MemoryFile;
+use lineside_model::MemoryFile;
 use nix::libc;
 use nix::sys::sendfile::sendfile64;
 use nix::sys::socket::{MsgFlags, sendmsg};

@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use lineside_ingest::MemoryFile;
+use lineside_model::MemoryFile;
 use tokio::net::TcpStream;
 
 /// The memory file that holds a response's body; in the response's extensions.

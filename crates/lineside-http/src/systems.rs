@@ -15,7 +15,8 @@ use lineside_gbfs::{
     encode_discovery_file, encode_gbfs_file, output_file_name,
     records::{Calendar, Dataset, RentalHours, VersionEntry},
 };
-use lineside_ingest::{Feed, GbfsFeedFile, ServedSnapshot};
+use lineside_ingest::{Feed, GbfsFeedFile};
+use lineside_model::ServedSnapshot;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use xxhash_rust::xxh3::Xxh3;

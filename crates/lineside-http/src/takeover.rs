@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use http::response::Parts;
 use http::{HeaderValue, header};
-use lineside_ingest::MemoryFile;
+use lineside_model::MemoryFile;
 use lineside_wire::partition::TransportRequest;
 use lineside_wire::sse::SseOpenError;
 use parking_lot::Mutex;

@@ -11,7 +11,7 @@ use lineside_sync::fanout;
 
 use crate::{ChannelRoom, Hub, NonDataContent, Position};
 
-/// The publications of one poll. Created by [`Hub::open_batch`] *after* the new state has been swapped in.
+/// The publications of one poll. Created by [`Hub::open_publish_batch`] *after* the new state has been swapped in.
 ///
 /// A batch is complete for its offsets: once it is finished, no later batch of the same group appends at or below
 /// them. Listeners are signaled when the batch is finished or dropped.

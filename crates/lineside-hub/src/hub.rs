@@ -76,8 +76,8 @@ impl Hub {
     /// Returns the room with this key, if it exists. One probe without a lock. Call this after [`interest`] or
     /// [`batch`], and like them after the swap.
     ///
-    /// [`interest`]: Self::group_interest
-    /// [`batch`]: Self::open_batch
+    /// [`interest`]: Self::room_group
+    /// [`batch`]: Self::open_publish_batch
     pub fn find_room(&self, key: RoomKey) -> Option<Arc<ChannelRoom>> {
         self.rooms.pin().get(&key).cloned()
     }
@@ -130,8 +130,9 @@ impl Hub {
         self.namespaces.find_namespace(channel)
     }
 
-    /// Ends a group: closes its rooms, and ends each subscription there with [`Over`](crate::SubscriptionEnd::Over).
-    /// For a source whose sequence has ended, or continues under another group's number; a number is not reused.
+    /// Ends a group: closes its rooms, and ends each subscription there with
+    /// [`GroupEnded`](crate::SubscriptionEndReason::GroupEnded). For a source whose sequence has ended, or continues
+    /// under another group's number; a number is not reused.
     ///
     /// Call this once the source neither resolves a channel to this group nor has a position for it. A subscriber that
     /// enters meanwhile is either found here, or sees the end and is refused.
@@ -167,7 +168,7 @@ impl Hub {
     }
 
     /// Calls `tell` with the channel and the number of subscribers of each room with a public name. Linear in the
-    /// number of rooms, like [`trim_and_close_idle_rooms`](Self::sweep_rooms), but locks no room.
+    /// number of rooms, like [`trim_and_close_idle_rooms`](Self::trim_and_close_idle_rooms), but locks no room.
     pub fn for_each_public_room(&self, mut tell: impl FnMut(&EncodedChannelName, usize)) {
         for room in self.all_rooms() {
             if !room.key().is_hidden_from_clients() {

@@ -1,16 +1,16 @@
 //! Lineside's hub: rooms are logs, sessions are cursors.
 //!
 //! # Layout
-//! - [`Channel`], [`Epoch`], [`Position`]: the names of channels and the positions in them
+//! - [`EncodedChannelName`], [`Epoch`], [`Position`]: the names of channels and the positions in them
 //! - [`ChannelStateSource`]: provides the channels' states; implemented by the owner of the records
-//! - [`Room`]: one channel on this node, a bounded ring of publications and at most one encoded state
-//! - [`GroupInterest`]: the rooms with listeners, so that channels without any cost nothing
+//! - [`ChannelRoom`]: one channel on this node, a bounded ring of publications and at most one encoded state
+//! - [`RoomGroup`]: the rooms with listeners, so that channels without any cost nothing
 //! - [`PublishBatch`]: appends publications; one signal per listener and batch
 //! - [`Session`]: a client's side; it pulls, so a slow client slows only itself
 //! - [`PartitionListener`]: all sessions of a partition as one listener
 //! - [`Namespace`]: options of the operator's own channels, `app/…`, which have no state but may have a
 //!   [`ChannelHistory`]
-//! - [`PresenceMember`], [`Membership`]: the subscribers present in such a channel
+//! - [`PresenceMember`], [`PresenceMembership`]: the subscribers present in such a channel
 //! - [`HandoffRoomLog`]: a room's log as handed to the hub of the next process
 //! - [`Hub`]: all rooms of this node
 //! - [`bus`]: messages between nodes, so that all nodes have equal rooms

@@ -20,16 +20,16 @@ use crate::{ChannelRoom, Hub, NewsListener, RoomKey, Session, SessionLimits};
 pub struct PartitionSubscription {
     /// The partition's number for the session.
     pub row: u32,
-    /// The number of the subscription within the session, for [`Session::note_news`].
+    /// The number of the subscription within the session, for [`Session::mark_subscription_has_news`].
     pub subscription: u32,
 }
 
 /// All sessions of one partition, as one listener.
 ///
 /// *Delivery*: after each publication in a room where one of the sessions listens, a later
-/// [`take_ready_rooms`](Self::take_ready_rooms) names the room; the listener is signaled once until that call. *Cost*:
-/// a publisher pays for one listener. Joining or leaving a room takes a lock and a few steps, independent of the
-/// number of sessions there.
+/// [`take_rooms_with_news`](Self::take_rooms_with_news) names the room; the listener is signaled once until that call.
+/// *Cost*: a publisher pays for one listener. Joining or leaving a room takes a lock and a few steps, independent of
+/// the number of sessions there.
 pub struct PartitionListener {
     hub: Arc<Hub>,
     shared: Arc<PartitionRoomSlots>,
@@ -101,8 +101,8 @@ impl PartitionListener {
     }
 
     /// Opens a session for the partition's row of this number. The partition learns of its rooms' news from
-    /// [`take_ready_rooms`](Self::take_ready_rooms); after [`Session::subscribe`] it must pull the session once in any
-    /// case.
+    /// [`take_rooms_with_news`](Self::take_rooms_with_news); after [`Session::subscribe`] it must pull the session once
+    /// in any case.
     pub fn open_session(&self, row: u32, limits: SessionLimits) -> Session {
         let partition = self.shared.clone();
         let member = SessionPartitionMembership { partition, workers: self.workers.clone(), row };

@@ -26,7 +26,7 @@ impl Epoch {
         self.0
     }
 
-    /// Returns the epoch of a new life; never that of [`Position::NOWHERE`].
+    /// Returns the epoch of a new life; never that of [`Position::INVALID`].
     pub fn random(rng: &mut fastrand::Rng) -> Self {
         let epoch = Self::from_bits(rng.u64(..));
         if epoch == Position::INVALID.epoch { Self(1) } else { epoch }

@@ -37,7 +37,7 @@ pub use best_update::{find_best_run_update, has_better_update_elsewhere};
 /// Returns the next departures from a stop, or from all stops of a station, in time order: at most `limit`, within
 /// `horizon`, including those of the last minute. `None` if there is no such stop.
 ///
-/// `now` is the present of the network's data ([`Network::data_now`](crate::catalog::Network::data_now)).
+/// `now` is the present of the network's data: the recorded time during a replay.
 pub fn list_next_departures(
     state: &NetworkState,
     stop_id: &str,

@@ -13,7 +13,7 @@ pub struct DailyTripCounts {
     trips: Vec<u64>,
 }
 
-/// Consecutive days of a [`ServiceCalendar`].
+/// Consecutive days of a [`DailyTripCounts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DailyTripCountsRange<'a> {
     pub first: Date,

@@ -1,6 +1,6 @@
 //! A trip on a service date: its scheduled calls, joined with the predictions of trip updates.
 //!
-//! A pure function of a network's state and a time, like [`departures()`](crate::departures()).
+//! A pure function of a network's state and a time, like [`list_next_departures`](crate::list_next_departures).
 
 use std::sync::Arc;
 

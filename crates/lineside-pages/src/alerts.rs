@@ -7,7 +7,8 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::{Route, RouteIdx, StopIdx, Timetable};
 use lineside_formats::gtfs_rt::proto;
-use lineside_ingest::{Network, NetworkState, Record};
+use lineside_ingest::Network;
+use lineside_model::{NetworkState, Record};
 use maud::{Markup, html};
 
 use super::alert_text::{LocalizedText, localized_alert_text};

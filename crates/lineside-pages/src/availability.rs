@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use lineside_ingest::{
+use lineside_model::{
     ArchiveError, ArchiveSpan, FailureCode, FeedAvailabilityTimelines, FeedId, FeedStatePeriod,
     FeedStatus, PollArchive, PollFailure, PollQuery, PollRecord, ServedContentState,
     SourceAvailability, StatePeriod,
@@ -372,7 +372,7 @@ fn describe_poll_failure(poll: &PollRecord, failure: &PollFailure) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use lineside_ingest::{FeedState, FetchPhase, MemoryArchive, ServedContentFreshness};
+    use lineside_model::{FeedState, FetchPhase, MemoryArchive, ServedContentFreshness};
     use lineside_sync::{Clock as _, SimulatedClock};
 
     use super::*;

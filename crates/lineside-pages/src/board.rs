@@ -13,8 +13,9 @@ use lineside_http::app::App;
 use lineside_http::delays::VehicleNoun;
 use lineside_http::{EmbeddableReplyMarker, QueryParameters, Refusal, lookup};
 use lineside_hub::encode_segment;
+use lineside_ingest::Network;
 use lineside_ingest::limits::STOP_DELAYS_MAX;
-use lineside_ingest::{Departure, DepartureStatus, FeedState, Network};
+use lineside_model::{Departure, DepartureStatus, FeedState};
 use maud::{Markup, html};
 use serde_json::json;
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use lineside_http::QueryParameters;
+use lineside_ingest::Network;
 use lineside_ingest::limits::STOP_DELAYS_MAX;
-use lineside_ingest::{Departure, Network};
+use lineside_model::Departure;
 use lineside_sync::UnixMillis;
 
 use super::board_window;
@@ -56,7 +57,7 @@ impl BoardOptions {
         let departures_max = if self.lines.is_empty() { departures_max } else { STOP_DELAYS_MAX };
         let (state, now) = (network.state(), network.data_time_now());
         let from = UnixMillis::from_seconds(from);
-        let all = lineside_ingest::list_departures_from(
+        let all = lineside_model::list_departures_from(
             &state,
             stop_id,
             now,
@@ -87,7 +88,7 @@ impl BoardOptions {
         let (state, now) = (network.state(), network.data_time_now());
         let find_within = |horizon: Duration| {
             let from = UnixMillis::from_seconds(from);
-            let all = lineside_ingest::list_departures_from(
+            let all = lineside_model::list_departures_from(
                 &state,
                 stop_id,
                 now,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
-use lineside_ingest::{Departure, DepartureStatus};
+use lineside_model::{Departure, DepartureStatus};
 use maud::{Markup, html};
 
 use super::{badge, words};

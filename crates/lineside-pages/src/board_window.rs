@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use lineside_ingest::Departure;
+use lineside_model::Departure;
 
 /// The time span that a board covers, in seconds; the same as its channel's.
 pub(super) const HORIZON_S: i64 = 2 * 60 * 60;

@@ -2,7 +2,7 @@
 
 use lineside_formats::Format;
 use lineside_http::QueryParameters;
-use lineside_ingest::FeedState;
+use lineside_model::FeedState;
 use lineside_quality::reports::ReportVerdict;
 
 /// The most characters of the search words that are used.

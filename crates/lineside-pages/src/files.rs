@@ -1,7 +1,8 @@
 //! The files of a GBFS system: their states, and their addresses.
 
 use lineside_formats::Format;
-use lineside_ingest::{Feed, FeedState, GbfsFeedFile};
+use lineside_ingest::{Feed, GbfsFeedFile};
+use lineside_model::FeedState;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 

@@ -1,7 +1,7 @@
 //! The last known position of a trip's vehicle, for the page of a trip that has ended.
 
 use lineside_formats::gtfs::Timetable;
-use lineside_ingest::{TripCall, TripRun};
+use lineside_model::{TripCall, TripRun};
 
 /// A vehicle farther away than this from a stop, in metres, is not near it.
 const NEAR_METRES_MAX: f64 = 3000.0;

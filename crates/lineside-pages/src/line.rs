@@ -14,9 +14,9 @@ use lineside_http::app::App;
 use lineside_http::delays::VehicleNoun;
 use lineside_http::{QueryParameters, Refusal, lookup, run_blocking};
 use lineside_hub::encode_segment;
-use lineside_ingest::{
-    ActiveTripWithoutVehicle, Network, NetworkState, Record, RecordKind, RouteVariants,
-    UpcomingExtraTrip,
+use lineside_ingest::Network;
+use lineside_model::{
+    ActiveTripWithoutVehicle, NetworkState, Record, RecordKind, RouteVariants, UpcomingExtraTrip,
 };
 use maud::{Markup, html};
 use serde_json::json;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::Timetable;
-use lineside_ingest::{ActiveTripWithoutVehicle, Record, TripRunId, UpcomingExtraTrip};
+use lineside_model::{ActiveTripWithoutVehicle, Record, TripRunId, UpcomingExtraTrip};
 use maud::{Markup, html};
 
 use super::words;

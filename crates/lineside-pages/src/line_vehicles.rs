@@ -1,6 +1,6 @@
 //! A vehicle on a line's page, as `web/plain/route.js` renders it.
 
-use lineside_ingest::Record;
+use lineside_model::Record;
 use maud::{Markup, html};
 
 use super::words;

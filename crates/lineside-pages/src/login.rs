@@ -51,7 +51,9 @@ enum FormNotice {
 impl FormNotice {
     fn notice_code(self) -> &'static str {
         match self {
-            Self::Failure(LoginFailure::TokenRejected(AdminSecretRejection::Wrong)) => "wrong_token",
+            Self::Failure(LoginFailure::TokenRejected(AdminSecretRejection::Wrong)) => {
+                "wrong_token"
+            }
             Self::Failure(LoginFailure::TokenRejected(AdminSecretRejection::TooOften(_))) => {
                 "too_many_attempts"
             }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use lineside_http::app::App;
 use lineside_http::{Refusal, run_blocking};
 use lineside_ingest::limits::SEARCH_LIMIT_MAX;
-use lineside_ingest::{CatalogHit, CatalogHitKind, Feed, Network, fold_for_search, matches_query};
+use lineside_ingest::{CatalogHit, CatalogHitKind, Feed, Network};
+use lineside_model::{fold_for_search, matches_query};
 use maud::{Markup, html};
 
 use super::{badge, network_page, words};

@@ -1,7 +1,7 @@
 //! The other stops with the name of a stop: the platforms of one station that a timetable has as separate stops.
 
 use lineside_formats::gtfs::{Stop, StopIdx};
-use lineside_ingest::Dataset;
+use lineside_model::Dataset;
 use maud::{Markup, html};
 
 use super::badge;

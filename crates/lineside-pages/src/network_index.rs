@@ -7,7 +7,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::civil::Date;
 use lineside_http::app::App;
-use lineside_ingest::{FeedState, Network, RouteMode, fold_for_search};
+use lineside_ingest::Network;
+use lineside_model::{FeedState, RouteMode, fold_for_search};
 use maud::{Markup, html};
 
 use super::alert_source::outdated_live_data_time;

@@ -10,7 +10,8 @@ use jiff::tz::TimeZone;
 use lineside_http::app::App;
 use lineside_http::delay_replies::has_only_alerts;
 use lineside_http::{Refusal, lookup};
-use lineside_ingest::{Dataset, Feed, Network, NetworkState, Record};
+use lineside_ingest::{Feed, Network};
+use lineside_model::{Dataset, NetworkState, Record};
 use maud::{Markup, html};
 
 use super::layout::{self, PageLayout};

@@ -9,7 +9,8 @@ use axum::response::Response;
 use lineside_formats::gtfs::{Route, RouteIdx, StopIdx, Timetable};
 use lineside_http::app::App;
 use lineside_http::{QueryParameters, Refusal, run_blocking};
-use lineside_ingest::{Dataset, Feed, Network, RouteMode, StopSearchPage};
+use lineside_ingest::{Feed, Network};
+use lineside_model::{Dataset, RouteMode, StopSearchPage};
 use maud::{Markup, html};
 
 use super::alert_source::AlertFeedStatus;

@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use lineside_formats::Format;
 use lineside_http::ParameterValues::{Number, OneOf, Parsed};
 use lineside_http::{PageParameterValues, ParameterValues, limits};
-use lineside_ingest::FeedState;
+use lineside_model::FeedState;
 use lineside_quality::reports::ReportVerdict;
 
 use super::board_options::DEPARTURES_MAX;

@@ -11,8 +11,9 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use lineside_http::app::App;
 use lineside_http::delay_replies::has_only_alerts;
-use lineside_ingest::MapExtent;
-use lineside_ingest::{Feed, GeoBounds, Network, Record};
+use lineside_ingest::{Feed, Network};
+use lineside_model::MapExtent;
+use lineside_model::{GeoBounds, Record};
 use maud::{Markup, html};
 use serde::Serialize;
 

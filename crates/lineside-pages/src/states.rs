@@ -3,7 +3,8 @@
 use jiff::tz::TimeZone;
 use lineside_formats::Format;
 use lineside_http::app::App;
-use lineside_ingest::{EXPIRES_SOON_DAYS, Feed, FeedState, FeedStatus, Network};
+use lineside_ingest::{Feed, Network};
+use lineside_model::{EXPIRES_SOON_DAYS, FeedState, FeedStatus};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 

@@ -2,7 +2,7 @@
 
 use lineside_formats::gtfs::{RouteIdx, Timetable};
 use lineside_formats::gtfs_rt::proto;
-use lineside_ingest::NetworkState;
+use lineside_model::NetworkState;
 
 use super::alerts::{self, AlertSummary};
 use super::languages::PreferredLanguages;

@@ -1,7 +1,8 @@
 //! The match report of a real-time feed: the share of its ids that the timetable has, unmatched ids, and likely causes.
 
 use lineside_formats::Format;
-use lineside_ingest::{Feed, FeedMatchCounts, MatchCount, MatchReasonCount, UnmatchedReason};
+use lineside_ingest::Feed;
+use lineside_model::{FeedMatchCounts, MatchCount, MatchReasonCount, UnmatchedReason};
 use lineside_quality::trip_matching::{
     MismatchCause, MismatchIdKind, TripMatchingReport, find_likely_causes,
 };

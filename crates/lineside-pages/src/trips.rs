@@ -12,9 +12,8 @@ use lineside_http::app::App;
 use lineside_http::delays::VehicleNoun;
 use lineside_http::{QueryParameters, Refusal, lookup, run_blocking};
 use lineside_hub::encode_segment;
-use lineside_ingest::{
-    DepartureStatus, Network, Record, TripCall, TripNotFound, TripRun, TripRunQuery,
-};
+use lineside_ingest::Network;
+use lineside_model::{DepartureStatus, Record, TripCall, TripNotFound, TripRun, TripRunQuery};
 use maud::{Markup, html};
 use serde_json::json;
 

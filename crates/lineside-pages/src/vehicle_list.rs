@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lineside_http::app::App;
-use lineside_ingest::{Network, Record, TimetableJoin};
+use lineside_ingest::Network;
+use lineside_model::{Record, TimetableJoin};
 use maud::{Markup, html};
 
 use super::name_search::NameSearchResults;

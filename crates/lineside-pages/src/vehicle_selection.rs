@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lineside_ingest::Network;
-use lineside_ingest::NetworkState;
-use lineside_ingest::Record;
-use lineside_ingest::TripPhase;
+use lineside_model::NetworkState;
+use lineside_model::Record;
+use lineside_model::TripPhase;
 use lineside_sync::UnixMillis;
 
 /// Counts the active vehicles of a network's reliable feeds that pass the filter.

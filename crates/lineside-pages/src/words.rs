@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use lineside_ingest::RouteMode;
-use lineside_ingest::{FetchPhase, Network};
+use lineside_ingest::Network;
+use lineside_model::FetchPhase;
+use lineside_model::RouteMode;
 use lineside_quality::check::format_with_thin_spaces;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};

@@ -14,7 +14,7 @@ use lineside_sync::semaphore::{OwnedPermit, Semaphore};
 use parking_lot::Mutex;
 
 /// The waiting jobs, and the slots in which they run; no job runs before
-/// [`set_max_running`](JobQueue::set_concurrency).
+/// [`set_max_running`](JobQueue::set_max_running).
 #[derive(Debug)]
 pub struct JobQueue<K, J> {
     waiting: Mutex<VecDeque<(K, J)>>,
@@ -96,7 +96,7 @@ impl<K: Clone + Eq + Hash, J> JobQueue<K, J> {
     }
 
     /// Starts the first job whose key does not run, if a slot is free. The job runs until
-    /// [`mark_job_finished`](Self::finish_job).
+    /// [`mark_job_finished`](Self::mark_job_finished).
     pub fn start_next_job(&self) -> Option<(K, J, OwnedPermit)> {
         let mut waiting = self.waiting.lock();
         let mut running = self.running.lock();

@@ -10,7 +10,7 @@ pub fn json_to_single_line(data: Vec<u8>) -> Option<Bytes> {
     Some(replace_line_breaks_by_spaces(data))
 }
 
-/// Returns valid JSON on one line, as [`to_single_line`] does.
+/// Returns valid JSON on one line, as [`json_to_single_line`] does.
 pub fn raw_json_to_single_line(raw: &RawValue) -> Bytes {
     replace_line_breaks_by_spaces(raw.get().as_bytes().to_vec())
 }

@@ -1,6 +1,6 @@
 //! A simulated city: its ground, its public transport, its feeds and their faults.
 //!
-//! [`City::generate`] builds Lindhaven from a seed: a harbour city on a river with islands, with streets, trains,
+//! [`City::generate_city`] builds Lindhaven from a seed: a harbour city on a river with islands, with streets, trains,
 //! trams, buses and ferries. Everything else is a function: [`City::write_gtfs`] of the city, [`City::realtime_feeds`]
 //! of the city and the time. The crate reads no clock, opens no socket and has no state that time changes, so a demo, a
 //! test and a benchmark with the same seed see the same city at any time.

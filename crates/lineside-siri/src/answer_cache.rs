@@ -8,7 +8,7 @@ use bytes::Bytes;
 use lineside_http::Refusal;
 use lineside_http::blocking::run_blocking;
 use lineside_hub::Epoch;
-use lineside_ingest::siri_output::{ConsumerReadPosition, SiriOutput};
+use lineside_model::siri_output::{ConsumerReadPosition, SiriOutput};
 use lineside_sync::UnixMillis;
 use lineside_sync::loading_cache::{CacheLimits, LoadingCache};
 use xxhash_rust::xxh3::xxh3_128;

@@ -13,9 +13,9 @@ use lineside_http::limits::{
     SIRI_WHOLE_BYTES_MAX,
 };
 use lineside_hub::Epoch;
-use lineside_ingest::Record;
 use lineside_ingest::limits::BOARD_TICK;
-use lineside_ingest::siri_output::{
+use lineside_model::Record;
+use lineside_model::siri_output::{
     ConsumerReadPosition, EncodedSiriElements, RecordSelection, SiriOutput, VEHICLE_VALID_FOR,
     VisitQuery, find_stop_visits, list_annotated_lines, list_annotated_stop_points,
     select_new_records, select_records_after, size,

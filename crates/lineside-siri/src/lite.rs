@@ -7,7 +7,7 @@ use lineside_http::documented_route::document_route;
 use lineside_http::errors::{Problem, Refusal};
 use lineside_http::parameters::QueryParameters;
 use lineside_http::reply::{ReplyPreferences, Representation};
-use lineside_ingest::siri_output::SiriOutput;
+use lineside_model::siri_output::SiriOutput;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -10,7 +10,7 @@ use lineside_http::errors::{Problem, Refusal};
 use lineside_http::limits::{SIRI_NORDIC_DEFAULT, SIRI_REF_BYTES_MAX};
 use lineside_http::parameters::QueryParameters;
 use lineside_http::reply::ReplyPreferences;
-use lineside_ingest::siri_output::SiriOutput;
+use lineside_model::siri_output::SiriOutput;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

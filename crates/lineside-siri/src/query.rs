@@ -9,8 +9,8 @@ use lineside_formats::siri::{
 };
 use lineside_http::limits::{SIRI_PREVIEW_MAX, SIRI_REF_BYTES_MAX, SIRI_REFS_MAX, SIRI_VISITS_MAX};
 use lineside_http::parameters::QueryParameters;
-use lineside_ingest::NetworkState;
-use lineside_ingest::siri_output::{
+use lineside_model::NetworkState;
+use lineside_model::siri_output::{
     RecordFilter, RefKind, ResolveRefError, ResolvedRef, SiriOutput, is_ref_known, resolve_ref,
 };
 

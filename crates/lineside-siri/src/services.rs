@@ -24,7 +24,7 @@ use lineside_http::limits::{
 use lineside_http::parameters::QueryParameters;
 use lineside_http::proxies::PeerAddress;
 use lineside_http::reply::ReplyPreferences;
-use lineside_ingest::siri_output::SiriOutput;
+use lineside_model::siri_output::SiriOutput;
 use lineside_sync::real_time::run_with_timeout;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use lineside_formats::siri::SiriTime;
 use lineside_http::lookup::time_until_network_poll;
 use lineside_hub::Epoch;
-use lineside_ingest::NetworkState;
 use lineside_ingest::limits::BOARD_TICK;
+use lineside_model::NetworkState;
 use lineside_sync::UnixMillis;
 
 use crate::SiriService;

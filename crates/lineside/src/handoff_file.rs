@@ -117,7 +117,8 @@ mod tests {
 
     use bytes::Bytes;
     use lineside_hub::{EncodedChannelName, HistoryQuery, HubConfig, Namespace, PublicationExtras};
-    use lineside_ingest::{InboxSettings, IngestOptions, MemoryArchive, Secret};
+    use lineside_ingest::{InboxSettings, IngestOptions};
+    use lineside_model::{MemoryArchive, Secret};
     use lineside_sync::RealClock;
 
     use super::*;
@@ -132,9 +133,9 @@ mod tests {
             seed: fastrand::u64(..),
             hub: HubConfig { namespaces: vec![namespace], ..HubConfig::default() },
             user_agent: String::new(),
-            load_limits: lineside_ingest::DecodingLimits::default(),
+            load_limits: lineside_model::DecodingLimits::default(),
             archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
-            snapshots: Arc::new(lineside_ingest::MemorySnapshotStore::default()),
+            snapshots: Arc::new(lineside_model::MemorySnapshotStore::default()),
             extra_channels: None,
             message_observer: None,
             inboxes: InboxSettings {

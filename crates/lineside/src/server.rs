@@ -20,9 +20,8 @@ use lineside_http::server_channels::ServerChannels;
 use lineside_http::settings::{self, LiveSettings};
 use lineside_http::{delay_replies, ops_collector};
 use lineside_hub::HubConfig;
-use lineside_ingest::{
-    DecodingLimits, ExtraChannelSource, InboxSettings, Ingest, IngestOptions, MemoryFile, Secret,
-};
+use lineside_ingest::{ExtraChannelSource, InboxSettings, Ingest, IngestOptions};
+use lineside_model::{DecodingLimits, MemoryFile, Secret};
 use lineside_quality::archive_reader::ArchiveReader;
 use lineside_quality::context::{ServerContext, ServerContextParts};
 use lineside_quality::external_validators::ExternalValidatorReports;

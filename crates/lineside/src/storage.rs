@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use lineside_config::Config;
-use lineside_ingest::{MemoryArchive, MemorySnapshotStore, PollArchive, SnapshotStore};
+use lineside_model::{MemoryArchive, MemorySnapshotStore, PollArchive, SnapshotStore};
 use lineside_store::{RetentionPolicy, Store, StoreError};
 use lineside_sync::Clock;
 

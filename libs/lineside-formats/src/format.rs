@@ -199,7 +199,8 @@ impl Format {
 
     /// Returns the extension of a file with this body; `None` if files of the format have none in common.
     pub fn file_extension(self, body: &[u8]) -> Option<&'static str> {
-        let extension = if self.is_zipped_schedule(body) { "zip" } else { self.properties().extension };
+        let extension =
+            if self.is_zipped_schedule(body) { "zip" } else { self.properties().extension };
         Some(extension).filter(|it| !it.is_empty())
     }
 

@@ -104,8 +104,8 @@ impl fmt::Display for Problem {
 
 /// The problems of one decoding: the first few of each code, and exact counts.
 ///
-/// Retains at most [`Problems::KEPT_MAX`] problems, and at most [`Problems::KEPT_PER_CODE_MAX`] of one code in one
-/// file.
+/// Retains at most [`Problems::RETAINED_MAX`] problems, and at most [`Problems::RETAINED_PER_CODE_MAX`] of one code in
+/// one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     retained: Vec<Problem>,

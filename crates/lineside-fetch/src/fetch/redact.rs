@@ -89,7 +89,7 @@ impl SecretRedactor {
         self.redact_prefix_up_to(bytes, REPLY_HEAD_BYTES)
     }
 
-    /// Redacts like [`redact_reply_prefix`](Self::redact_bytes), with at most `max` bytes.
+    /// Redacts like [`redact_reply_prefix`](Self::redact_reply_prefix), with at most `max` bytes.
     pub fn redact_prefix_up_to(&self, bytes: &[u8], max: usize) -> String {
         let mut redacted = Vec::new();
         let mut hidden_until = 0;

@@ -15,7 +15,7 @@ pub struct FirstPollDelays(HashMap<FeedId, Duration>);
 impl FirstPollDelays {
     /// Computes the delays. Feeds on the local disk have none.
     ///
-    /// The feeds of one host are [`START_GAP_OF_HOST`] apart, or less if they would not all be polled within the
+    /// The feeds of one host are [`HOST_START_GAP`] apart, or less if they would not all be polled within the
     /// shortest of their intervals; all feeds together are [`START_GAP`] apart.
     pub fn new<'a>(
         feeds: impl Iterator<Item = &'a FeedConfig>,

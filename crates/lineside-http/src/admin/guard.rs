@@ -13,7 +13,7 @@ use axum::response::Response;
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, header};
 
-use crate::admin_auth::{AdminCredential, LIFETIME, AdminSecretRejection};
+use crate::admin_auth::{AdminCredential, AdminSecretRejection, LIFETIME};
 use crate::app::App;
 use crate::errors::Refusal;
 use crate::proxies::PeerAddress;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use lineside_config::secrets::random_secret;
-use lineside_ingest::Secret;
+use lineside_model::Secret;
 use parking_lot::Mutex;
 
 /// Longest time between showing a form and sending it again.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use lineside_config::secrets::random_secret;
 use lineside_config::secrets::{SecretFingerprint, hash_secret};
-use lineside_ingest::Secret;
+use lineside_model::Secret;
 use lineside_sync::Clock;
 use subtle::ConstantTimeEq as _;
 
@@ -115,9 +115,15 @@ impl AdminAuth {
     ///
     /// # Errors
     /// Returns an error if the token is wrong, or if the address has to wait.
-    pub fn check_admin_token(&self, shown: &str, address: IpAddr) -> Result<(), AdminSecretRejection> {
+    pub fn check_admin_token(
+        &self,
+        shown: &str,
+        address: IpAddr,
+    ) -> Result<(), AdminSecretRejection> {
         let now = self.clock.monotonic();
-        self.attempts.check_address_not_blocked(address, now).map_err(AdminSecretRejection::TooOften)?;
+        self.attempts
+            .check_address_not_blocked(address, now)
+            .map_err(AdminSecretRejection::TooOften)?;
         if hash_secret(shown).ct_eq(&self.fingerprint).into() {
             return Ok(());
         }
@@ -204,7 +210,10 @@ mod tests {
         let ((one, _), (other, _)) = (admin(None), admin(None));
         let token = one.generated_admin_token().unwrap();
         assert_eq!(one.check_admin_token(token.reveal(), ADDRESS), Ok(()));
-        assert_eq!(other.check_admin_token(token.reveal(), ADDRESS), Err(AdminSecretRejection::Wrong));
+        assert_eq!(
+            other.check_admin_token(token.reveal(), ADDRESS),
+            Err(AdminSecretRejection::Wrong)
+        );
         assert_eq!(one.check_admin_token("", ADDRESS), Err(AdminSecretRejection::Wrong));
         assert!(!format!("{one:?}").contains(token.reveal()));
         assert!(admin(Some("x")).0.generated_admin_token().is_none());

@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderValue, header};
 use lineside_config::times::format_rfc3339;
-use lineside_ingest::{
+use lineside_model::{
     ArchiveSpan, FeedAvailabilityTimelines, FeedId, FeedStatePeriod, FetchPhase, PollBin,
     PollFailure, PollQuery, PollRecord, StatePeriod,
 };

@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use lineside_config::times::format_rfc3339;
-use lineside_ingest::{DelayHistogramClass, TripDelay, TripDelayStatus};
+use lineside_model::{DelayHistogramClass, TripDelay, TripDelayStatus};
 use lineside_sync::UnixMillis;
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -2,8 +2,8 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use lineside_ingest::Departure;
 use lineside_ingest::limits::BOARD_HORIZON;
+use lineside_model::Departure;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -93,7 +93,7 @@ async fn list_departures(
     let network = lookup::find_network(&app, &feed)?;
     lookup::find_schedule_dataset(&app, &feed, &network)?;
     let state = network.state();
-    let departures = lineside_ingest::list_next_departures(
+    let departures = lineside_model::list_next_departures(
         &state,
         &stop,
         network.data_time_now(),

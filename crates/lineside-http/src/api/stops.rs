@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use axum::response::Response;
-use lineside_ingest::{HexColor, StopHit, StopSearchQuery};
+use lineside_ingest::StopHit;
+use lineside_model::{HexColor, StopSearchQuery};
 use lineside_quality::last_stops::list_last_stops;
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -3,9 +3,8 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use lineside_config::times::format_rfc3339;
-use lineside_ingest::{
-    FeedMatchCounts, MatchCount, MatchReasonCount, Network, UnmatchedReason, match_rate,
-};
+use lineside_ingest::Network;
+use lineside_model::{FeedMatchCounts, MatchCount, MatchReasonCount, UnmatchedReason, match_rate};
 use lineside_quality::trip_matching::{MismatchCause, TripMatchingReport, find_likely_causes};
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use lineside_ingest::Record;
+use lineside_model::Record;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;

@@ -15,7 +15,8 @@ use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jiff::{Timestamp, civil::Date};
 use lineside_config::times::format_rfc3339;
-use lineside_ingest::{Dataset, Feed, FeedId, ScheduleCountDifferences};
+use lineside_ingest::Feed;
+use lineside_model::{Dataset, FeedId, ScheduleCountDifferences};
 use lineside_quality::reports::{
     ReportFindingCounts, ReportSummariesByVersion, load_report_summaries,
 };
@@ -385,7 +386,7 @@ fn stream_file_range(path: PathBuf, first: usize, length: usize) -> Body {
 
 #[cfg(test)]
 mod tests {
-    use lineside_ingest::ScheduleVersionFacts;
+    use lineside_model::ScheduleVersionFacts;
     use lineside_sync::UnixMillis;
 
     use super::*;

@@ -8,7 +8,7 @@ use lineside_hub::{
     AccessPolicy, ChannelResolveError, ChannelState, ChannelStateSource, EncodedChannelName, Hub,
     HubConfig, Namespace, Position, RoomKey,
 };
-use lineside_ingest::Secret;
+use lineside_model::Secret;
 use lineside_sync::{Clock, SimulatedClock, UnixMillis};
 use lineside_wire::auth::Authorizer as _;
 use serde_json::{Value, json};

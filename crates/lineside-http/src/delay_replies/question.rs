@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lineside_ingest::{Feed, FeedState, FeedStatus, Network, NetworkState};
+use lineside_ingest::{Feed, Network};
+use lineside_model::{FeedState, FeedStatus, NetworkState};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lineside_ingest::{DelayCounts, DelayQuery, Feed, FeedId, Network, NetworkState, TripDelay};
+use lineside_ingest::{Feed, Network};
+use lineside_model::{DelayCounts, DelayQuery, FeedId, NetworkState, TripDelay};
 use lineside_store::Store;
 use lineside_sync::UnixMillis;
 

@@ -8,7 +8,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use lineside_ingest::{DelayCounts, FeedId, Network, TripDelay};
+use lineside_ingest::Network;
+use lineside_model::{DelayCounts, FeedId, TripDelay};
 use lineside_store::DelayCountRow;
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
@@ -457,7 +458,7 @@ pub fn find_sample_gaps(quarters: &[QuarterHour], now: UnixMillis) -> Vec<Sample
 mod tests {
     use std::time::Duration;
 
-    use lineside_ingest::TripDelayStatus;
+    use lineside_model::TripDelayStatus;
 
     use super::*;
 

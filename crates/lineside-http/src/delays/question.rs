@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::Timetable;
-use lineside_ingest::{DelayQuery, Feed, FeedId, FeedState, Network, NetworkState};
+use lineside_ingest::{Feed, Network};
+use lineside_model::{DelayQuery, FeedId, FeedState, NetworkState};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 use xxhash_rust::xxh3::Xxh3Default;

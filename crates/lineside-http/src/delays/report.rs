@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lineside_ingest::{
+use lineside_model::{
     DelayCounts, DelayHistogramClass, TripDelay, TripDelayStatus, group_trips_by_delay,
 };
 use lineside_sync::UnixMillis;

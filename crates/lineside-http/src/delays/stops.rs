@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use lineside_ingest::{DelayCounts, FeedId};
+use lineside_model::{DelayCounts, FeedId};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 

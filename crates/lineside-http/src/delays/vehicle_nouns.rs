@@ -1,7 +1,7 @@
 //! The riders' words for vehicles: tram, bus, train.
 
 use lineside_formats::gtfs::Timetable;
-use lineside_ingest::RouteMode;
+use lineside_model::RouteMode;
 
 /// A noun in singular and plural.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

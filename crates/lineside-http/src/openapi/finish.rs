@@ -2,7 +2,7 @@
 //! parameters, and the refusal of unknown ones.
 
 use lineside_formats::Format;
-use lineside_ingest::FeedState;
+use lineside_model::FeedState;
 use lineside_quality::reports::ReportVerdict;
 use serde_json::{Map, Value, json};
 

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use lineside_config::times::format_rfc3339;
-use lineside_ingest::{Feed, FeedId, FeedState, FeedStatus};
+use lineside_ingest::Feed;
+use lineside_model::{FeedId, FeedState, FeedStatus};
 use lineside_quality::reports::{LatestValidationReports, ReportFindingCounts};
 use lineside_sync::UnixMillis;
 use serde::{Serialize, Serializer};

@@ -1,6 +1,6 @@
 //! The statistics of the node.
 
-use lineside_ingest::FeedState;
+use lineside_model::FeedState;
 use lineside_sync::UnixMillis;
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use lineside_ingest::FeedId;
+use lineside_model::FeedId;
 use lineside_sync::UnixMillis;
 use serde_json::Value;
 

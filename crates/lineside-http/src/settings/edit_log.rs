@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lineside_config::overrides::{FeedOverride, FeedOverrides};
-use lineside_ingest::{FeedId, Secret};
+use lineside_model::{FeedId, Secret};
 use lineside_store::{FeedOverrideEdit, NumberedOverrideEdit, Store};
 use parking_lot::Mutex;
 

@@ -129,7 +129,7 @@ pub fn override_restored_before_edit(
 
 #[cfg(test)]
 mod tests {
-    use lineside_ingest::{FeedId, Secret};
+    use lineside_model::{FeedId, Secret};
     use lineside_store::FeedOverrideEdit;
     use lineside_sync::UnixMillis;
     use serde_json::{Value, json};

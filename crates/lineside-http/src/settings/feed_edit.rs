@@ -8,7 +8,8 @@ use lineside_config::overrides::{
     apply_overrides, check_schedule_references, diff_feeds, diff_keys, find_override_errors,
     restore_redacted_secrets,
 };
-use lineside_ingest::{ConfigChange, FeedConfig, FeedId, PollingStopped, Secret};
+use lineside_ingest::{ConfigChange, PollingStopped};
+use lineside_model::{FeedConfig, FeedId, Secret};
 use lineside_quality::context::ServerContext;
 use lineside_store::{FeedOverrideEdit, NumberedOverrideEdit};
 

@@ -17,7 +17,7 @@ use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use lineside_config::overrides::{FeedOverrides, apply_overrides};
 use lineside_config::{Config, ConfigError, ConfigErrors, FileStamp};
-use lineside_ingest::FeedConfig;
+use lineside_model::FeedConfig;
 use lineside_quality::context::ServerContext;
 use lineside_store::Store;
 use lineside_sync::UnixMillis;

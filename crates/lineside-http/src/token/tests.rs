@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use lineside_config::{TokenConfig, TokenKey};
-use lineside_ingest::Secret;
+use lineside_model::Secret;
 use lineside_sync::UnixMillis;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - [`NetworkOwnership`]: the node that owns a network, by the hash ring of the current nodes
-//! - [`Bus`]: carries messages between nodes; [`MemoryBus`] does so within a process, with faults if configured
+//! - [`ClusterBus`]: carries messages between nodes; [`MemoryBus`] does so within a process, with faults if configured
 //! - [`BusMessage`]: a message between nodes
 //! - [`NetworkReplica`]: stores the networks' records; to the hub they are only bytes
 //! - [`ClusterNode`]: a node's part: owner of some networks, follower of the others

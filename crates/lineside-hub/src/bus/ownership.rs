@@ -66,7 +66,7 @@ impl NetworkOwnership {
     /// Creates an ownership with a first roster; with number 0 and no nodes, no network has an owner yet.
     ///
     /// # Errors
-    /// Returns the errors of [`replace_roster_if_newer`](Self::replace_roster).
+    /// Returns the errors of [`replace_roster_if_newer`](Self::replace_roster_if_newer).
     pub fn new(
         number: u64,
         nodes: impl IntoIterator<Item = HashRingMember>,

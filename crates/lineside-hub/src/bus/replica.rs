@@ -28,7 +28,7 @@ pub trait NetworkReplica: Send + Sync + 'static {
     /// Applies the changes from revision `previous`, the network's current one, to `at`. It swaps the state and then
     /// appends to this node's rooms in one [`PublishBatch`](crate::PublishBatch), at the epoch and the offsets of the
     /// owner, which therefore must follow from the arguments alone. The batch must
-    /// [reach](crate::PublishBatch::mark_group_reached) `at`.
+    /// [reach](crate::PublishBatch::mark_group_published_up_to) `at`.
     ///
     /// # Errors
     /// Returns an error if the changes cannot be read; then nothing has changed.
@@ -40,8 +40,8 @@ pub trait NetworkReplica: Send + Sync + 'static {
         changes: &[Bytes],
     ) -> Result<(), ReplicaDecodeError>;
 
-    /// Replaces the whole state of the network: swaps it, then [marks a gap](crate::PublishBatch::mark_gap) in each of
-    /// this node's rooms of the network.
+    /// Replaces the whole state of the network: swaps it, then [marks a
+    /// gap](crate::PublishBatch::resend_state_with_gap) in each of this node's rooms of the network.
     ///
     /// # Errors
     /// Returns an error if the state cannot be read; then nothing has changed.
@@ -53,7 +53,7 @@ pub trait NetworkReplica: Send + Sync + 'static {
     ) -> Result<(), ReplicaDecodeError>;
 
     /// Makes this node the owner of the network: the state continues in a new epoch, each room of the network gets a
-    /// [gap](crate::PublishBatch::mark_gap), and the network's writer may publish. Returns the revision.
+    /// [gap](crate::PublishBatch::resend_state_with_gap), and the network's writer may publish. Returns the revision.
     fn become_owner(&self, network: &str, epoch: Epoch) -> u64;
 
     /// Makes this node a follower of the network: its writer stops publishing.

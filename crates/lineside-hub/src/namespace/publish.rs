@@ -56,8 +56,8 @@ impl Hub {
         self.open_publish_batch().publish_app(channel, data, extras)
     }
 
-    /// Closes connections of a user: each session that [listens](crate::Session::subscribe_user) gets the order as a
-    /// delivery.
+    /// Closes connections of a user: each session that [listens](crate::Session::subscribe_to_user_orders) gets the
+    /// order as a delivery.
     pub fn disconnect_user(&self, user: &str, order: DisconnectOrder) {
         let note = NonDataContent::Disconnect(Arc::new(order));
         Self::publish_to_hidden_room(
@@ -84,10 +84,11 @@ impl Hub {
 }
 
 impl PublishBatch<'_> {
-    /// Publishes like [`Hub::publish_app`], for several channels: a listener is signaled once for all of them.
+    /// Publishes like [`Hub::publish_to_app_channel`], for several channels: a listener is signaled once for all of
+    /// them.
     ///
     /// # Errors
-    /// Returns the errors of [`Hub::publish_app`].
+    /// Returns the errors of [`Hub::publish_to_app_channel`].
     pub fn publish_app(
         &mut self,
         channel: &EncodedChannelName,

@@ -148,7 +148,7 @@ impl PresenceRegistry {
 }
 
 impl Hub {
-    /// Counts a subscriber as present until the returned [`Membership`] is dropped.
+    /// Counts a subscriber as present until the returned [`PresenceMembership`] is dropped.
     ///
     /// # Errors
     /// Returns an error if the channel does not count subscribers, or if too many are counted.

@@ -44,7 +44,8 @@ pub enum SubscriptionEndReason {
     Slow,
     /// The reader of a channel without a state was overtaken: the missed publications are no longer available.
     Lost,
-    /// The channel's group has [ended](crate::Hub::end_group): its name now belongs to another sequence, or to none.
+    /// The channel's group has [ended](crate::Hub::end_group_and_close_rooms): its name now belongs to another
+    /// sequence, or to none.
     GroupEnded,
 }
 

@@ -272,7 +272,7 @@ impl Session {
         self.sequences.client_positions(self.subscriptions.iter().flatten())
     }
 
-    /// Returns the name of the channel's sequence, as in [`client_positions`](Self::held_positions); `None` if the
+    /// Returns the name of the channel's sequence, as in [`client_positions`](Self::client_positions); `None` if the
     /// session is not subscribed.
     pub fn sequence_name_of_channel(&self, channel: &EncodedChannelName) -> Option<&str> {
         let subscription = self.subscriptions.get(self.find_subscription(channel)?)?.as_ref()?;

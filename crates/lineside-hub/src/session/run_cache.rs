@@ -38,7 +38,7 @@ pub struct JoinedPublicationsCache {
 pub struct PublicationToFrame<'a> {
     pub channel: &'a EncodedChannelName,
     /// The sequence of the channel's offsets, as named by
-    /// [`Session::client_positions`](super::Session::held_positions).
+    /// [`Session::client_positions`](super::Session::client_positions).
     pub sequence: &'a str,
     /// The client's position after the publication.
     pub position: Position,

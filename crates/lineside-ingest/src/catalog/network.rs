@@ -146,7 +146,7 @@ impl Network {
         self.replay.load().as_ref()?.ended_at(self.clock.monotonic())
     }
 
-    /// Returns the date of [`Network::data_now`] in the time zone of the timetable, or in UTC without one.
+    /// Returns the date of [`Network::data_time_now`] in the time zone of the timetable, or in UTC without one.
     pub fn data_date_today(&self) -> Date {
         let timetable = self.timetable();
         let zone = timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());

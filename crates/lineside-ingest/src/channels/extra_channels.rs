@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use lineside_hub::ChannelStateSource;
 
 /// The source of channels that the program fills itself. Their rooms have
-/// [`KIND_BESIDE`](crate::channel_kinds::KIND_BESIDE) and their own offsets.
+/// [`KIND_EXTRA`](crate::KIND_EXTRA) and their own offsets.
 #[derive(Clone)]
 pub struct ExtraChannelSource(pub Arc<dyn ChannelStateSource>);
 

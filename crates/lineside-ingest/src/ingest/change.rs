@@ -95,7 +95,7 @@ pub enum PollNowRefusal {
 }
 
 impl Ingest {
-    /// Returns the change that [`apply_feed_configs`](Ingest::apply_change) would make.
+    /// Returns the change that [`apply_feed_configs`](Ingest::apply_feed_configs) would make.
     pub fn preview_config_change(&self, feeds: Vec<FeedConfig>) -> ConfigChange {
         let configs = drop_duplicate_feed_ids(feeds);
         ConfigChange::between_feed_lists(

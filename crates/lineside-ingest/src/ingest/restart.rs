@@ -34,8 +34,8 @@ use crate::{
 pub struct WrittenNetworkGroups(Vec<u32>);
 
 impl Ingest {
-    /// Writes the current networks; call it after [`shut_down`](Ingest::shut_down). A network that is still processing
-    /// input is left out and gets a new epoch in the next process.
+    /// Writes the current networks; call it after [`stop_polling`](Ingest::stop_polling). A network that is still
+    /// processing input is left out and gets a new epoch in the next process.
     ///
     /// # Errors
     /// Returns the writer's error.
@@ -64,8 +64,9 @@ impl Ingest {
         Ok(WrittenNetworkGroups(written))
     }
 
-    /// Writes the logs of channels, the newest publications up to [`KEPT_RINGS_BYTES_MAX`], and stops further
-    /// publishing: everything published before is in the file.
+    /// Writes the logs of channels, the newest publications up to
+    /// [`HANDOFF_PUBLICATIONS_BYTES_MAX`](crate::limits::HANDOFF_PUBLICATIONS_BYTES_MAX), and stops further publishing:
+    /// everything published before is in the file.
     ///
     /// # Errors
     /// Returns the writer's error.

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::catalog::Network;
     use crate::feed_id::FeedId;
-    use crate::{Dataset, status::FeedState};
+    use crate::{dataset::Dataset, status::FeedState};
 
     fn writer(clock: &Arc<dyn Clock>) -> NetworkWriter {
         let id = FeedId::new("city").unwrap();

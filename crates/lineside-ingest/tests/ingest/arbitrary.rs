@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::FeedEntity;
-use lineside_ingest::{ApplyOutcome, Dataset, NetworkState};
+use lineside_ingest::ApplyOutcome;
+use lineside_model::{Dataset, NetworkState};
 use lineside_sync::UnixMillis;
 use proptest::prelude::*;
 

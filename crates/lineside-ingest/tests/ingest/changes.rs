@@ -13,9 +13,10 @@ use lineside_hub::{
     ChannelResolveError, ClientDelivery, EncodedChannelName, Session, SessionLimits,
     SubscribeError, SubscriptionEndReason,
 };
-use lineside_ingest::{
-    ArchiveSpan, ConfigChange, FeedConfig, FeedState, Ingest, LastPollOutcome, PollNowRefusal,
-    PollingStopped, RequestRate, Secret, ServedContentFreshness,
+use lineside_ingest::{ConfigChange, Ingest, PollNowRefusal, PollingStopped};
+use lineside_model::{
+    ArchiveSpan, FeedConfig, FeedState, LastPollOutcome, RequestRate, Secret,
+    ServedContentFreshness,
 };
 use lineside_sync::{Clock as _, RealClock, UnixMillis};
 use lineside_testkit::wait_until;
@@ -60,7 +61,7 @@ fn pull(
     None
 }
 
-fn ids(names: &[&str]) -> Vec<lineside_ingest::FeedId> {
+fn ids(names: &[&str]) -> Vec<lineside_model::FeedId> {
     names.iter().map(|name| feed(name)).collect()
 }
 
@@ -319,7 +320,7 @@ async fn poll_now_respects_the_rate_limit() {
     let mut rare = config("f", &upstream.url("/vp.pb"));
     rare.poll = Some(Duration::from_secs(3_600));
     let mut limited = FeedConfig { id: feed("limited"), ..rare.clone() };
-    limited.url = lineside_ingest::SourceLocation::parse(&producer(1.0).await.url("/l")).unwrap();
+    limited.url = lineside_model::SourceLocation::parse(&producer(1.0).await.url("/l")).unwrap();
     limited.rate = RequestRate::parse("1/h").ok();
     let ingest = start(vec![rare, limited]);
     wait_until_ok(&ingest, &["f", "limited"]).await;

@@ -2,7 +2,7 @@
 
 use lineside_formats::gtfs_rt::proto::{FeedEntity, trip_descriptor::ScheduleRelationship};
 use lineside_hub::HubConfig;
-use lineside_ingest::{FeedState, FeedStatusRecord};
+use lineside_model::{FeedState, FeedStatusRecord};
 
 use crate::support::*;
 

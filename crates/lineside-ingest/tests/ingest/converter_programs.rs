@@ -3,9 +3,10 @@
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use lineside_formats::Format;
-use lineside_ingest::{
-    ExternalProgram, FailureCode, FeedConfig, FeedState, FormatConverter, Ingest, IngestOptions,
-    MemorySnapshotStore, SnapshotKey, SnapshotStore as _,
+use lineside_ingest::{Ingest, IngestOptions};
+use lineside_model::{
+    ExternalProgram, FailureCode, FeedConfig, FeedState, FormatConverter, MemorySnapshotStore,
+    SnapshotKey, SnapshotStore as _,
 };
 use lineside_sync::{Clock, RealClock, SimulatedClock};
 use lineside_testkit::wait_until;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lineside_formats::gtfs_rt::proto::{
     FeedEntity, trip_descriptor::ScheduleRelationship, trip_update::stop_time_update,
 };
-use lineside_ingest::{DelayCounts, DelayQuery, FeedId, TripDelayStatus};
+use lineside_model::{DelayCounts, DelayQuery, FeedId, TripDelayStatus};
 
 use crate::support::*;
 

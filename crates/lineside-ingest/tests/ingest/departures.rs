@@ -10,7 +10,7 @@ use lineside_formats::{
         trip_update::{StopTimeEvent, StopTimeUpdate, stop_time_update},
     },
 };
-use lineside_ingest::{Dataset, Departure, DepartureStatus, FeedState, FeedStatusRecord};
+use lineside_model::{Dataset, Departure, DepartureStatus, FeedState, FeedStatusRecord};
 use lineside_sync::UnixMillis;
 
 use crate::support::*;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::{FeedMessageLimits, decode_feed_message, proto::FeedEntity};
-use lineside_ingest::{
+use lineside_model::{
     exports::{ExportedEntityKinds, get_gtfs_rt_export, get_gtfs_rt_json_export},
     geojson,
 };

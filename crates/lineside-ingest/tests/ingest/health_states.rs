@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_ingest::{FailureCode, FeedState, FetchPhase, PollQuery, ServedContentFreshness};
+use lineside_model::{FailureCode, FeedState, FetchPhase, PollQuery, ServedContentFreshness};
 use lineside_sync::{Clock, RealClock, UnixMillis};
 use lineside_testkit::{TestSchedule, wait_until};
 

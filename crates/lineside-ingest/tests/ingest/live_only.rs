@@ -5,7 +5,7 @@ use lineside_formats::gtfs_rt::proto::{
     trip_descriptor::ScheduleRelationship,
     trip_update::{StopTimeEvent, StopTimeUpdate, stop_time_update},
 };
-use lineside_ingest::{Departure, DepartureStatus, Record, TripPhase, TripRunQuery};
+use lineside_model::{Departure, DepartureStatus, Record, TripPhase, TripRunQuery};
 
 use crate::{siri_out::monitored_call, support::*};
 

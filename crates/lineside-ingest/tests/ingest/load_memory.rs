@@ -2,7 +2,8 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use lineside_ingest::{DecodingLimits, FailureCode, Ingest, IngestOptions};
+use lineside_ingest::{Ingest, IngestOptions};
+use lineside_model::{DecodingLimits, FailureCode};
 use lineside_sync::{Clock as _, RealClock};
 use lineside_testkit::wait_until;
 

@@ -4,7 +4,7 @@ use lineside_formats::gtfs_rt::proto::{
     FeedHeader, FeedMessage, feed_header::Incrementality, trip_descriptor::ScheduleRelationship,
     vehicle_position::VehicleStopStatus,
 };
-use lineside_ingest::{RecordKind, RemovalReason};
+use lineside_model::{RecordKind, RemovalReason};
 use prost::Message as _;
 
 use crate::support::*;

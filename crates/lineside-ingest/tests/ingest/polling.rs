@@ -7,9 +7,9 @@ use lineside_formats::{
     Format,
     gtfs_rt::proto::{FeedHeader, FeedMessage},
 };
-use lineside_ingest::{
-    FailureCode, FeedConfig, FeedState, FetchPhase, PollQuery, PollStage, Secret,
-    ServedContentFreshness,
+use lineside_ingest::PollStage;
+use lineside_model::{
+    FailureCode, FeedConfig, FeedState, FetchPhase, PollQuery, Secret, ServedContentFreshness,
 };
 use lineside_sync::UnixMillis;
 use lineside_testkit::wait_until;

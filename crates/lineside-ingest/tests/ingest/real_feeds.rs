@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::{FeedMessageLimits, decode_feed_message};
-use lineside_ingest::Dataset;
+use lineside_model::Dataset;
 use lineside_sync::UnixMillis;
 
 use crate::support::*;

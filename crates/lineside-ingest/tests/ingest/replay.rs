@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use lineside_hub::{EncodedChannelName, SessionLimits};
-use lineside_ingest::{FeedConfig, FeedState, SourceLocation};
+use lineside_model::{FeedConfig, FeedState, SourceLocation};
 use lineside_sync::{Clock, RealClock, UnixMillis};
 use lineside_testkit::{WAIT_MAX, wait_until};
 

@@ -8,10 +8,10 @@ use lineside_hub::{
     EncodedChannelName, Hub, HubConfig, Position, PublicationExtras, Session, SessionLimits,
 };
 use lineside_ingest::{
-    Dataset, DecodingLimits, FeedConfig, FeedState, HandoffError, HandoffFileContent,
-    HandoffWriter, Ingest, IngestOptions, Network, NetworkChannelStates, NetworkWriter,
-    SourceLocation,
+    HandoffError, HandoffFileContent, HandoffWriter, Ingest, IngestOptions, Network,
+    NetworkChannelStates, NetworkWriter,
 };
+use lineside_model::{Dataset, DecodingLimits, FeedConfig, FeedState, SourceLocation};
 use lineside_sync::{Clock, RealClock};
 use lineside_testkit::wait_until;
 use prost::Message as _;

@@ -3,9 +3,9 @@
 use std::{fmt, fs, io::Write as _, path::Path, sync::Arc, time::Duration};
 
 use lineside_hub::HubConfig;
-use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, InboxSettings, Ingest, IngestOptions, MemoryArchive,
-    MemorySnapshotStore, Secret, SourceLocation,
+use lineside_ingest::{Feed, InboxSettings, Ingest, IngestOptions};
+use lineside_model::{
+    FailureCode, FeedConfig, MemoryArchive, MemorySnapshotStore, Secret, SourceLocation,
 };
 use lineside_sync::{Clock, RealClock};
 use lineside_testkit::wait_until;
@@ -44,7 +44,7 @@ pub(crate) fn options(feeds: Vec<FeedConfig>) -> IngestOptions {
         seed: 9,
         hub: HubConfig::default(),
         user_agent: "test-client/1".to_owned(),
-        load_limits: lineside_ingest::DecodingLimits::default(),
+        load_limits: lineside_model::DecodingLimits::default(),
         archive: Arc::new(MemoryArchive::new(Arc::clone(&clock))),
         snapshots: Arc::new(MemorySnapshotStore::default()),
         extra_channels: None,

@@ -2,9 +2,8 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use lineside_ingest::{
-    BoundingBox, CatalogHitKind, FeedConfig, Ingest, SourceLocation, StopHit, StopSearchQuery,
-};
+use lineside_ingest::{CatalogHitKind, Ingest, StopHit};
+use lineside_model::{BoundingBox, FeedConfig, SourceLocation, StopSearchQuery};
 use lineside_testkit::wait_until;
 
 use crate::{

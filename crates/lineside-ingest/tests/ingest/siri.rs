@@ -26,7 +26,7 @@ use lineside_formats::{
         VehicleJourney, VehicleMonitoringDelivery, decode_xml_message, encode_xml,
     },
 };
-use lineside_ingest::{
+use lineside_model::{
     DepartureStatus, NetworkState,
     siri_output::{
         EncodedSiriElements, RecordFilter, RefKind, ResolveRefError, ResolvedRef, SiriOutput,

@@ -13,10 +13,10 @@ use lineside_formats::{
         VehicleJourney, decode_siri_message,
     },
 };
-use lineside_ingest::{
+use lineside_ingest::siri_to_gtfs_rt;
+use lineside_model::{
     SiriIdMapping,
     siri_output::{EncodedSiriElements, RecordFilter, SiriOutput, select_new_records},
-    siri_to_gtfs_rt,
 };
 
 use crate::{

@@ -12,14 +12,14 @@ use lineside_formats::{
     gtfs_rt::{FeedMessageLimits as RtLimits, decode_feed_message as decode_gtfs_rt},
     siri::{MessageLimits, SiriCall, VehicleJourney, decode_siri_message},
 };
-use lineside_ingest::{
+use lineside_ingest::siri_to_gtfs_rt;
+use lineside_model::{
     DelayQuery, DepartureStatus, NetworkState, SiriIdMapping,
     exports::{ExportedEntityKinds, get_gtfs_rt_export, get_gtfs_rt_json_export},
     siri_output::{
         ConsumerReadPosition, EncodedSiriElements, RecordFilter, SiriOutput, VisitQuery,
         find_stop_visits, select_new_records, select_records_after,
     },
-    siri_to_gtfs_rt,
 };
 
 use crate::support::*;

@@ -2,9 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lineside_ingest::{
-    FeedConfig, FeedState, Ingest, IngestOptions, MemorySnapshotStore, SiriMode, SiriSourceSettings,
-};
+use lineside_ingest::{Ingest, IngestOptions};
+use lineside_model::{FeedConfig, FeedState, MemorySnapshotStore, SiriMode, SiriSourceSettings};
 use lineside_sync::{Clock, RealClock, SimulatedClock};
 use lineside_testkit::wait_until;
 

@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use lineside_formats::{Format, gtfs_rt::proto::trip_descriptor::ScheduleRelationship};
-use lineside_ingest::{
-    FailureCode, FeedConfig, FeedState, Ingest, IngestOptions, RequestRate, Secret, SiriAnswers,
-    SiriEnvelope, SiriIdMapping, SiriMode, SiriService, SiriSourceSettings, exports,
+use lineside_ingest::{Ingest, IngestOptions};
+use lineside_model::{
+    FailureCode, FeedConfig, FeedState, RequestRate, Secret, SiriAnswers, SiriEnvelope,
+    SiriIdMapping, SiriMode, SiriService, SiriSourceSettings, exports,
     exports::ExportedEntityKinds,
 };
 
@@ -410,7 +411,7 @@ async fn an_extra_call_keeps_planned_calls_unless_the_list_is_complete() {
     write_city(dir.path());
     let upstream = Upstream::start(Answer::Bytes(answer(false))).await;
     let mut schedule = config("city", "unused");
-    schedule.url = lineside_ingest::SourceLocation::Path(dir.path().to_owned());
+    schedule.url = lineside_model::SourceLocation::Path(dir.path().to_owned());
     let mut feed = siri(&upstream.url("/siri"), request());
     feed.static_feed = Some(crate::support::feed("city"));
     let clock = Arc::new(SimulatedClock::new(UnixMillis::from_seconds(EIGHT)));
@@ -448,7 +449,7 @@ async fn siri_is_detected_by_content_and_joined_by_mapped_ids() {
     let body = timetables(&journey("X:VehicleJourney::T1:LOC", ""), false);
     let upstream = Upstream::start(Answer::Bytes(ok(&body))).await;
     let mut schedule = config("city", "unused");
-    schedule.url = lineside_ingest::SourceLocation::Path(dir.path().to_owned());
+    schedule.url = lineside_model::SourceLocation::Path(dir.path().to_owned());
     let plain =
         FeedConfig { static_feed: Some(feed("city")), ..config("plain", &upstream.url("/plain")) };
     let mut mapped = siri(

@@ -14,10 +14,10 @@ use std::{
 };
 
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
-use lineside_ingest::{
-    DeliveryError, FailureCode, Feed, FeedConfig, FeedState, InboxSettings, Ingest, IngestOptions,
-    PollQuery, RequestRate, Secret, ServedContentFreshness, SiriMode, SiriService,
-    SiriSourceSettings, exports, exports::ExportedEntityKinds,
+use lineside_ingest::{DeliveryError, Feed, InboxSettings, Ingest, IngestOptions};
+use lineside_model::{
+    FailureCode, FeedConfig, FeedState, PollQuery, RequestRate, Secret, ServedContentFreshness,
+    SiriMode, SiriService, SiriSourceSettings, exports, exports::ExportedEntityKinds,
 };
 use lineside_sync::{Clock, RealClock, SimulatedClock, UnixMillis};
 use lineside_testkit::wait_until;

@@ -14,7 +14,7 @@ use lineside_formats::{
     },
     siri::{SiriCall, SiriTime},
 };
-use lineside_ingest::exports::{ExportedEntityKinds, get_gtfs_rt_export};
+use lineside_model::exports::{ExportedEntityKinds, get_gtfs_rt_export};
 
 use crate::{
     siri_out::{only_journey, world},

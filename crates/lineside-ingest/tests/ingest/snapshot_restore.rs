@@ -7,10 +7,8 @@ use std::{
 
 use bytes::Bytes;
 use lineside_formats::Format;
-use lineside_ingest::{
-    Feed, FeedConfig, FeedState, Ingest, IngestOptions, MemorySnapshotStore, MessageObserver,
-    ObservedMessage, SnapshotKey, SnapshotStore as _,
-};
+use lineside_ingest::{Feed, Ingest, IngestOptions, MessageObserver, ObservedMessage};
+use lineside_model::{FeedConfig, FeedState, MemorySnapshotStore, SnapshotKey, SnapshotStore as _};
 use lineside_sync::{Clock, RealClock, UnixMillis};
 use lineside_testkit::wait_until;
 
@@ -193,9 +191,9 @@ async fn stored_bytes_of_another_url_or_format_are_ignored() {
     let mut other = its.clone();
     other.format = Some(Format::Raw);
     let mut same = its;
-    same.query = vec![("key".to_owned(), lineside_ingest::Secret::new("another key"))];
+    same.query = vec![("key".to_owned(), lineside_model::Secret::new("another key"))];
     let mut another_line = same.clone();
-    another_line.query.push(("line".to_owned(), lineside_ingest::Secret::new("4")));
+    another_line.query.push(("line".to_owned(), lineside_model::Secret::new("4")));
     let all = [(moved_config, false), (other, false), (same, true), (another_line, false)];
     for (config, is_used) in all {
         let ingest = start_with(vec![config], Arc::clone(&snapshots));

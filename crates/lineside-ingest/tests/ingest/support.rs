@@ -22,10 +22,8 @@ use lineside_hub::{
     ChannelStateSource, ClientDelivery, EncodedChannelName, Epoch, Hub, HubConfig, NewsListener,
     Position, Session, SessionLimits,
 };
-use lineside_ingest::{
-    Dataset, Departure, FeedId, Network, NetworkChannelStates, NetworkWriter,
-    limits::BOARD_HORIZON, list_next_departures,
-};
+use lineside_ingest::{Network, NetworkChannelStates, NetworkWriter, limits::BOARD_HORIZON};
+use lineside_model::{Dataset, Departure, FeedId, list_next_departures};
 use lineside_sync::{Clock, SimulatedClock, UnixMillis};
 use prost::Message as _;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lineside_ingest::{FeedMatchCounts, MatchCount, UnmatchedReason};
+use lineside_model::{FeedMatchCounts, MatchCount, UnmatchedReason};
 
 use crate::support::*;
 

@@ -33,7 +33,7 @@ const NO_TIME: &str = "there is no schedule to add the delay to";
 const CLOSER: &str = "the other fields of the selector are more specific";
 
 /// Counts the fields of a message that are dropped when its records become
-/// [`EncodedSiriElements`](super::SiriElements). Without a schedule, references into one are dropped too.
+/// [`EncodedSiriElements`](super::EncodedSiriElements). Without a schedule, references into one are dropped too.
 pub fn report_fields_without_siri(message: &FeedMessage, has_schedule: bool) -> ConversionReport {
     let mut losses = ConversionReport::new();
     let FeedMessage { header, entity } = message;

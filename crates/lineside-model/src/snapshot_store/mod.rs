@@ -1,6 +1,6 @@
 //! Storage of last good bytes across restarts.
 //!
-//! A feed's task stores its bytes before serving them ([`SnapshotWriter`]). This crate does not know if they are stored
+//! A feed's task stores its bytes before serving them. This crate does not know if they are stored
 //! on a disk or in memory ([`MemorySnapshotStore`]).
 
 mod facts;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lineside_http::delays::{DelayReport, DelaySource, DelayVerdict};
-use lineside_ingest::{DelayCounts, TripDelay, TripDelayStatus};
+use lineside_model::{DelayCounts, TripDelay, TripDelayStatus};
 use maud::{Markup, html};
 
 use super::{REFRESH_S, charts, lines, unknown};
@@ -300,7 +300,7 @@ fn render_feeds_without_data(answer: &DelayReport) -> Markup {
                     li {
                         a href=(format!("/feeds/{}", source.id)) { (source.name) } " "
                         (states::render_static_state(source.state))
-                        @if source.state == lineside_ingest::FeedState::Ok { " " span.soft { "Its data is now out of date." } }
+                        @if source.state == lineside_model::FeedState::Ok { " " span.soft { "Its data is now out of date." } }
                         @else { details { summary { "Details" } p.soft { (source.reason) } } }
                     }
                 }

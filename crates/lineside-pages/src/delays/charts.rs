@@ -6,7 +6,7 @@ use lineside_http::delays::{
     DelayReport, FEED_LINES_MAX, QuarterHour, STOPS_MAX, SampleGap, find_sample_gaps,
     last_day_start, quarter_hour_index,
 };
-use lineside_ingest::DelayHistogramClass;
+use lineside_model::DelayHistogramClass;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
@@ -290,13 +290,13 @@ fn format_percent(share: f64) -> String {
 mod tests {
     use std::time::Duration;
 
-    use lineside_ingest::group_trips_by_delay;
+    use lineside_model::group_trips_by_delay;
 
     use super::*;
 
     #[test]
     fn delay_classes_are_described_in_minutes() {
-        let none: [&lineside_ingest::TripDelay; 0] = [];
+        let none: [&lineside_model::TripDelay; 0] = [];
         let list_labels = |late_after| {
             let classes = group_trips_by_delay(none, Duration::from_secs(late_after));
             classes.iter().map(describe_delay_class).collect::<Vec<_>>()

@@ -1,7 +1,7 @@
 //! The table of lines with their counts.
 
 use lineside_http::delays::{DelayReport, LineDelayCounts};
-use lineside_ingest::DelayCounts;
+use lineside_model::DelayCounts;
 use maud::{Markup, html};
 
 use super::body::{delays_url_for_line, format_number};

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use lineside_formats::gtfs_rt::proto::TripDescriptor;
-use lineside_ingest::Record;
+use lineside_model::Record;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_ingest::{FailureCode, FeedConfig, FeedStatus, FetchFailure, SourceLocation};
+use lineside_model::{FailureCode, FeedConfig, FeedStatus, FetchFailure, SourceLocation};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
@@ -160,7 +160,7 @@ fn render_failure_details(failure: &FetchFailure) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use lineside_ingest::FeedId;
+    use lineside_model::FeedId;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use lineside_http::admin::poll_now;
 use lineside_http::app::App;
 use lineside_http::settings::{EditAction, EditError, EditOutcome};
 use lineside_http::{Refusal, limits};
-use lineside_ingest::FeedId;
+use lineside_model::FeedId;
 use maud::{Markup, html};
 
 use super::admins::{RequireAdmin, reply_with_refusal_page};

@@ -1,7 +1,7 @@
 //! The columns of the table: their contents and their sort order. `web/plain/ops.js` does the same.
 
 use lineside_http::ops::FeedOverview;
-use lineside_ingest::FeedState;
+use lineside_model::FeedState;
 use lineside_sync::UnixMillis;
 
 use crate::report_brief;
@@ -192,7 +192,7 @@ pub(super) fn data_age_seconds(feed: &FeedOverview, now: UnixMillis) -> Option<i
 
 #[cfg(test)]
 mod tests {
-    use lineside_ingest::FeedId;
+    use lineside_model::FeedId;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The notice about a completed action: the redirect names the action in the address, and the next page shows it.
 
 use lineside_http::QueryParameters;
-use lineside_ingest::FeedId;
+use lineside_model::FeedId;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 use url::Url;

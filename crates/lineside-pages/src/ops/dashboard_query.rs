@@ -2,7 +2,7 @@
 
 use lineside_http::QueryParameters;
 use lineside_http::ops::{DashboardSnapshot, FeedOverview};
-use lineside_ingest::FeedState;
+use lineside_model::FeedState;
 use lineside_sync::UnixMillis;
 
 use super::columns::DashboardColumn;

@@ -2,7 +2,7 @@
 
 use lineside_http::app::App;
 use lineside_http::ops::{DashboardSnapshot, FeedOverview};
-use lineside_ingest::FeedState;
+use lineside_model::FeedState;
 use lineside_quality::reports::ReportVerdict;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};

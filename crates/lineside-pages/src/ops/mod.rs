@@ -36,7 +36,7 @@ use lineside_http::ops::DashboardSnapshot;
 use lineside_http::page_paths::LOGIN;
 use lineside_http::page_paths::OPS;
 use lineside_http::{QueryParameters, Refusal};
-use lineside_ingest::FeedState;
+use lineside_model::FeedState;
 use lineside_quality::ops_channels::{FEEDS, NODE};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lineside_config::{AlertConfig, AlertTarget, format_duration};
 use lineside_http::app::App;
 use lineside_http::read_poll_archive;
-use lineside_ingest::{FeedId, FeedStatePeriod};
+use lineside_model::{FeedId, FeedStatePeriod};
 use maud::{Markup, html};
 
 use super::INCIDENTS_ATOM;

@@ -18,7 +18,8 @@ use lineside_formats::Format;
 use lineside_http::app::App;
 use lineside_http::reply::producer_bytes_csp;
 use lineside_http::{Refusal, ReplyPreferences, Representation};
-use lineside_ingest::{Feed, FeedState};
+use lineside_ingest::Feed;
+use lineside_model::FeedState;
 use lineside_quality::reports::{FeedValidationReport, ReportOutcome};
 use lineside_quality::validation_tasks::{
     FindReportError, collect_external_comparisons, find_report_on_version,

@@ -2,7 +2,7 @@
 //! text.
 
 use jiff::civil::{Date, Weekday};
-use lineside_ingest::DailyTripCountsRange;
+use lineside_model::DailyTripCountsRange;
 use maud::{Markup, html};
 
 use super::super::words;

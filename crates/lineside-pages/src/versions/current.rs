@@ -1,7 +1,7 @@
 //! The current version: its state, its validity, its contents, and the trips of each of its days.
 
 use jiff::civil::Date;
-use lineside_ingest::{
+use lineside_model::{
     EXPIRES_SOON_DAYS, ScheduleCountDifferences, ScheduleVersionFacts, ServiceDateRange,
 };
 use lineside_store::ScheduleVersion;

@@ -17,7 +17,8 @@ use lineside_http::{
     QueryParameters, Refusal, find_schedule_with_calendar, limits, read_report_summaries,
     read_stored_versions,
 };
-use lineside_ingest::{Dataset, Feed, FeedId, ScheduleCountDifferences, ScheduleVersionFacts};
+use lineside_ingest::Feed;
+use lineside_model::{Dataset, FeedId, ScheduleCountDifferences, ScheduleVersionFacts};
 use lineside_quality::reports::ReportSummariesByVersion;
 use lineside_store::ScheduleVersion;
 use maud::{Markup, html};

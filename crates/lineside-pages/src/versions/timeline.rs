@@ -100,7 +100,7 @@ fn validity(version: &ScheduleVersion) -> Option<(Date, Date)> {
 #[cfg(test)]
 mod tests {
     use jiff::civil::date;
-    use lineside_ingest::ScheduleVersionFacts;
+    use lineside_model::ScheduleVersionFacts;
     use lineside_store::BlobHash;
     use lineside_sync::UnixMillis;
 

@@ -108,8 +108,8 @@ fn find_trip_causes(
         causes.push(MismatchCause::TimetableEnded { last });
     }
     if trips.is_significant_share(trips.not_running) {
-        let outside =
-            service.filter(|range| trips.dates.iter().any(|day| is_date_outside_range(*day, *range)));
+        let outside = service
+            .filter(|range| trips.dates.iter().any(|day| is_date_outside_range(*day, *range)));
         causes.push(match outside {
             Some((first, last)) => MismatchCause::DatesOutsideService { first, last },
             None => MismatchCause::OtherDay,

@@ -334,7 +334,8 @@ fn is_upload_link_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-/// An admitted upload. If it is dropped before it is [submitted](UploadSlot::submit_upload), it no longer counts.
+/// An admitted upload. If it is dropped before it is [submitted](AdmittedUpload::submit_for_validation), it no longer
+/// counts.
 #[derive(Debug)]
 pub struct AdmittedUpload {
     service: Arc<UploadService>,

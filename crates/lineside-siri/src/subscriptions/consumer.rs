@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header;
-use lineside_ingest::PublicOnlyHttpClient;
+use lineside_fetch::PublicOnlyHttpClient;
 use reqwest::redirect::Policy;
 use url::Url;
 

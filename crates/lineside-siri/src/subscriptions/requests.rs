@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::response::Response;
 use http::HeaderMap;
+use lineside_fetch::PublicOnlyHttpClient;
 use lineside_formats::siri::{
     DurationSeconds, EstimatedTimetableSubscriptionRequest, MessagePayload, ResponseStatus,
     SiriMessage, SiriTime, SituationExchangeSubscriptionRequest, StopMonitoringSubscriptionRequest,
@@ -19,8 +20,7 @@ use lineside_http::limits::{
     SIRI_UNTRUSTED_SUBSCRIPTION_LIFETIME_MAX,
 };
 use lineside_http::proxies::PeerAddress;
-use lineside_ingest::PublicOnlyHttpClient;
-use lineside_ingest::siri_output::SiriOutput;
+use lineside_model::siri_output::SiriOutput;
 use lineside_sync::UnixMillis;
 use url::Url;
 use utoipa_axum::router::OpenApiRouter;

@@ -7,7 +7,7 @@ use lineside_formats::siri::{
     MonitoredStopVisit, MonitoredStopVisitCancellation, ServiceDelivery, StopMonitoringDelivery,
     VehicleJourney,
 };
-use lineside_ingest::siri_output::{NO_DIRECTION, SiriOutput};
+use lineside_model::siri_output::{NO_DIRECTION, SiriOutput};
 use smol_str::SmolStr;
 
 use super::super::deliveries::{self, ConsumerPositions, ReplySizeLimit, count_elements};

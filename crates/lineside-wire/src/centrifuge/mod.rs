@@ -8,7 +8,7 @@
 //! - [`ClientHandler`]: one connection's side of the protocol, between messages and a session
 //! - [`CentrifugeConnection`]: a client handler over WebSocket frames
 //! - [`WebSocketRequest`]: asks a partition for such a connection
-//! - [`codes`]: every code that a client may get
+//! - [`codes`](crate::codes): every code that a client may get
 
 mod client_handler;
 mod command;

@@ -153,7 +153,8 @@ impl PartitionSet {
             .for_each(|partition_waker| partition_waker.wake_partition_poller());
     }
 
-    /// Waits until the partitions have ended, which they do when they are [drained](Self::drain_connections). Blocks.
+    /// Waits until the partitions have ended, which they do when [their connections are
+    /// closed](Self::close_connections_evenly). Blocks.
     pub fn wait_for_threads(&self) {
         for thread in self.threads.lock().drain(..) {
             // The panic hook has reported a panic already.

@@ -5,10 +5,10 @@
 //! receives all events.
 //!
 //! The id of an event is the client's position *after that event*. A browser remembers its last id and reconnects with
-//! it, wherever the connection was cut. [`Session::held`] guarantees that the position misses nothing on any of the
-//! sequence's channels.
+//! it, wherever the connection was cut. [`Session::client_positions`] guarantees that the position misses nothing on
+//! any of the sequence's channels.
 //!
-//! [`Session::held`]: lineside_hub::Session::held_positions
+//! [`Session::client_positions`]: lineside_hub::Session::client_positions
 
 mod event;
 mod last_event_id;

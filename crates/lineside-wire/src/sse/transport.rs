@@ -13,7 +13,7 @@ use crate::partition::{
 };
 use crate::thread_codecs::ThreadCodecs;
 
-/// A request for server-sent events of these channels, which [`check_channels_exist`](super::check_channels) has
+/// A request for server-sent events of these channels, which [`check_channels_exist`](super::check_channels_exist) has
 /// accepted.
 #[derive(Debug)]
 pub struct SseRequest {

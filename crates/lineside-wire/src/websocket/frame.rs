@@ -60,8 +60,8 @@ fn write_frame_head_with_mask(
     }
 }
 
-/// Creates the buffer of a server's frame with a single allocation: append the payload, then [`finish_frame`] puts the
-/// head before it.
+/// Creates the buffer of a server's frame with a single allocation: append the payload, then [`prepend_frame_head`]
+/// puts the head before it.
 pub fn new_frame_buffer(payload_bytes: usize) -> BytesMut {
     let mut frame = BytesMut::with_capacity(PLAIN_HEAD_BYTES_MAX + payload_bytes);
     frame.put_bytes(0, PLAIN_HEAD_BYTES_MAX);

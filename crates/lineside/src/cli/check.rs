@@ -15,7 +15,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use lineside_config::parse_size;
 use lineside_formats::gtfs::fields::FILES;
 use lineside_formats::sniff_format;
-use lineside_ingest::{SiriIdMapping, SourceLocation};
+use lineside_model::{SiriIdMapping, SourceLocation};
 use lineside_quality::check::{
     CheckPlan, CheckReadProgress, CheckReport, GbfsLanguageFiles, GbfsSystemCheckFiles,
     SAMPLES_MAX, STDIN, check_input, describe_folder, ensure_known_codes,

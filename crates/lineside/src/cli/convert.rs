@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use lineside_config::read_id_table;
-use lineside_ingest::SiriIdMapping;
+use lineside_model::SiriIdMapping;
 use lineside_quality::convert::{
     ConversionError, ConversionInput, ConversionOptions, ConversionOutput, ConversionTargetFormat,
     convert_input,
@@ -190,7 +190,7 @@ mod tests {
         let table = folder.path().join("ids.csv");
         std::fs::write(&table, "kind,siri,gtfs\nstop,A,1\n").unwrap();
         let ids = parse_siri_id_mapping(&format!("file:{}", table.display())).unwrap();
-        assert_eq!(ids.map_to_schedule_id(lineside_ingest::IdKind::Stop, "A"), "1");
+        assert_eq!(ids.map_to_schedule_id(lineside_model::IdKind::Stop, "A"), "1");
         std::fs::write(&table, "stop,A,1\n").unwrap();
         let CommandFailure::Unfinished(reason) =
             parse_siri_id_mapping(&format!("file:{}", table.display())).unwrap_err()

@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use bytes::Bytes;
 use lineside_formats::{Format, sniff_format};
-use lineside_ingest::SourceLocation;
+use lineside_model::SourceLocation;
 use lineside_quality::convert::{DISCOVERY, NamedFileBody, REALTIME_BYTES_MAX};
 use lineside_validate::rules::gbfs::is_gbfs_file;
 use url::Url;

@@ -5,7 +5,8 @@ use std::io::{self, Read as _};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lineside_ingest::{FeedConfig, FeedId, SourceLocation, fetch_source_once};
+use lineside_fetch::fetch_source_once;
+use lineside_model::{FeedConfig, FeedId, SourceLocation};
 use lineside_quality::check::STDIN;
 use lineside_sync::{Clock, RealClock};
 

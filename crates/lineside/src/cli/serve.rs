@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use lineside_config::{Config, FeedArgument, attach_only_schedule, feeds_from_arguments};
-use lineside_ingest::SourceLocation;
+use lineside_model::SourceLocation;
 use lineside_sync::{Clock, RealClock};
 
 use super::{CommandFailure, greeting, logging, print};

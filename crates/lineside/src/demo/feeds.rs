@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_ingest::{FeedConfig, SiriMode, SiriService, SiriSourceSettings, SourceLocation};
+use lineside_model::{FeedConfig, SiriMode, SiriService, SiriSourceSettings, SourceLocation};
 use lineside_sim::{CityFeed, SiriFeedKind};
 
 use super::{DemoCity, DemoSiriMode};
@@ -55,7 +55,7 @@ impl DemoCity {
 
     fn feed_config(&self, feed: CityFeed, what: &str) -> FeedConfig {
         let id = |feed: CityFeed| {
-            lineside_ingest::FeedId::new(feed.as_str()).expect("the city's feeds have valid ids")
+            lineside_model::FeedId::new(feed.as_str()).expect("the city's feeds have valid ids")
         };
         let url = format!("http://{}/{}", self.address, feed.file_name());
         let url = SourceLocation::parse(&url).expect("the address of the city's server is valid");

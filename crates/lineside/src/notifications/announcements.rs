@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lineside_ingest::FeedState;
+use lineside_model::FeedState;
 use lineside_sync::UnixMillis;
 
 /// Days before the last day of service at which the expiry of a schedule is announced.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_config::{AlertConfig, Config};
-use lineside_ingest::{Feed, FeedId, FeedState};
+use lineside_ingest::Feed;
+use lineside_model::{FeedId, FeedState};
 use lineside_quality::context::ServerContext;
 use lineside_quality::reports::{FeedValidationReport, ValidatedSubject};
 use lineside_store::NotificationRow;

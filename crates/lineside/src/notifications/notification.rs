@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 use lineside_config::times::format_rfc3339;
-use lineside_ingest::{FeedState, FeedStatus};
+use lineside_model::{FeedState, FeedStatus};
 use lineside_quality::reports::{ChangedCodeCount, FeedValidationReport};
 use lineside_sync::UnixMillis;
 use serde::{Deserialize, Serialize};

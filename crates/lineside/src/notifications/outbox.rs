@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use lineside_config::{AlertTarget, SmtpConfig};
-use lineside_ingest::FeedId;
+use lineside_model::FeedId;
 use lineside_quality::notification_counts::NotificationCounts;
 use lineside_quality::shutdown::Shutdown;
 use lineside_store::{NotificationRow, Store};
@@ -369,7 +369,7 @@ mod tests {
     use axum::Router;
     use axum::http::StatusCode;
     use axum::routing::post;
-    use lineside_ingest::Secret;
+    use lineside_model::Secret;
     use lineside_sync::SimulatedClock;
     use lineside_validate::Severity::Error;
     use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use lineside_config::SigningKey;
-use lineside_ingest::Secret;
+use lineside_model::Secret;
 use reqwest::redirect::Policy;
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;

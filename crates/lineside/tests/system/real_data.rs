@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lineside::{Config, RunningServer};
-use lineside_ingest::{Feed, FeedConfig, FeedId, SourceLocation};
+use lineside_ingest::Feed;
+use lineside_model::{FeedConfig, FeedId, SourceLocation};
 use serde_json::Value;
 
 use crate::support::events::{ReceivedByChannel, Stream};

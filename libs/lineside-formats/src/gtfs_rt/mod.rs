@@ -2,7 +2,7 @@
 //!
 //! The usual entry point is [`split_feed_message`]: it finds, names and hashes the entities of a message and leaves
 //! them encoded, so that an unchanged poll is cheap. [`EncodedEntity::decode_entity`] then decodes the new ones.
-//! [`encode_feed_for_handoff`] writes the bytes of an entity unchanged, so extensions that the schema does not define
+//! [`encode_feed_message`] writes the bytes of an entity unchanged, so extensions that the schema does not define
 //! are preserved.
 //!
 //! A fault inside one entity is a [`Problem`](crate::Problem) of that entity. A truncated body is refused as a whole,

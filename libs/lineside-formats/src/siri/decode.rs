@@ -104,7 +104,7 @@ pub enum MessagePayload {
 /// `zone`, each with a problem.
 ///
 /// # Errors
-/// Returns the errors of [`decode_xml_message`] and [`decode_json`].
+/// Returns the errors of [`decode_xml_message`] and [`decode_json_message`].
 pub fn decode_siri_message(
     body: &[u8],
     zone: &TimeZone,
@@ -113,11 +113,11 @@ pub fn decode_siri_message(
     decode_message_with_report(body, zone, limits).map(|(message, problems, _)| (message, problems))
 }
 
-/// Decodes a message like [`decode_message`], and reports the data that are in no record: unsupported elements by name,
-/// each counted once with its content, and values that a later element of the same name replaced.
+/// Decodes a message like [`decode_siri_message`], and reports the data that are in no record: unsupported elements by
+/// name, each counted once with its content, and values that a later element of the same name replaced.
 ///
 /// # Errors
-/// Returns the errors of [`decode_xml_message`] and [`decode_json`].
+/// Returns the errors of [`decode_xml_message`] and [`decode_json_message`].
 pub fn decode_message_with_report(
     body: &[u8],
     zone: &TimeZone,

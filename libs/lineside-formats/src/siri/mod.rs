@@ -1,8 +1,8 @@
 //! SIRI 2.0 and 2.1: estimated timetables, vehicle monitoring, situation exchange and stop monitoring, with their
 //! requests and subscriptions, and the discovery of lines and stops, in XML, SOAP envelopes, and the JSON of SIRI Lite.
 //!
-//! [`decode_message`] reads a message once and returns records in SIRI's terms. No tree is built; a message costs about
-//! as much memory as its records. XML and JSON are both a stream of named elements, and one table per record maps
+//! [`decode_siri_message`] reads a message once and returns records in SIRI's terms. No tree is built; a message costs
+//! about as much memory as its records. XML and JSON are both a stream of named elements, and one table per record maps
 //! elements to fields, so the two formats cannot diverge.
 //!
 //! A fault inside a record is a [`Problem`](crate::Problem) with the path and the record's id. A truncated message is

@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 
 use super::{Clock, Sleep, UnixMillis};
 
-/// A clock for tests and simulations: time passes only in [`advance`](Self::advance). Clones share the same time.
+/// A clock for tests and simulations: time passes only in [`advance_time`](Self::advance_time). Clones share the same
+/// time.
 ///
 /// ```
 /// use std::time::Duration;

@@ -10,8 +10,8 @@ pub trait FanoutTopic {
     /// The handle that wakes the topic's listeners.
     type Wake: WakeHandle + ?Sized;
 
-    /// [Gathers](super::ListenerSet::gather_signals) the signals of the topic's listeners. Called once per batch,
-    /// after the batch's changes are visible.
+    /// [Gathers](super::ListenerSet::collect_listener_signals) the signals of the topic's listeners. Called once per
+    /// batch, after the batch's changes are visible.
     fn collect_listener_signals(&self, signals: &mut ListenerSignalBatch<Self::Wake>);
 }
 

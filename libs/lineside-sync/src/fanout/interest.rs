@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::primitive::atomic::{AtomicU32, Ordering, fence};
 
-/// Orders a publisher's new state before its lookup of topics ([`TopicBatch::open`](super::TopicBatch::open) calls
-/// this function), and a listener's entry of a topic before its read of the state. So at least one of the two sees the
-/// other's write.
+/// Orders a publisher's new state before its lookup of topics
+/// ([`TopicChangeBatch::open_batch`](super::TopicChangeBatch::open_batch) calls this function), and a listener's entry
+/// of a topic before its read of the state. So at least one of the two sees the other's write.
 ///
 /// Neither the swap of the state nor the insertion into the table needs an ordering of its own for this. Cost: one
 /// fence, about 5 ns.
@@ -60,7 +60,7 @@ impl<const KINDS: usize> TopicCountByKind<KINDS> {
     }
 
     /// Removes a topic of this kind from the table by calling `remove`, under the same lock as
-    /// [`enter_topic`](Self::enter_topic).
+    /// [`count_and_insert_topic`](Self::count_and_insert_topic).
     pub fn remove_and_uncount_topic<R>(&self, kind: usize, remove: impl FnOnce() -> R) -> R {
         let result = remove();
         self.topics[kind].fetch_sub(1, Ordering::AcqRel);

@@ -4,19 +4,19 @@
 //! in the ring, is signaled when there is news, and reads. So a publisher's work does not grow with the subscribers
 //! behind a listener, and a listener that does not read costs the others nothing.
 //!
-//! - [`Signal`]: the way to one listener: a note that there is news, and a wake-up for the first note
-//! - [`ReadyTopics`]: the way to a listener with many topics, a *partition*: it also lists the topics that have news
+//! - [`ListenerSignal`]: the way to one listener: a note that there is news, and a wake-up for the first note
+//! - [`PartitionReadyTopics`]: the way to a listener with many topics, a *partition*: it also lists the topics that have news
 //! - [`ListenerSet`], [`FanoutTopic`]: the listeners of one topic
-//! - [`TopicBatch`]: the signals of one publication, or of one poll
-//! - [`TopicInterest`], [`fence_lookup`]: let a publisher skip kinds without listeners, and yet miss no listener
-//! - [`ReachedPosition`]: the publisher's progress, for listeners whose topics had no change
+//! - [`TopicChangeBatch`]: the signals of one publication, or of one poll
+//! - [`TopicCountByKind`], [`fence_before_topic_lookup`]: let a publisher skip kinds without listeners, and yet miss no listener
+//! - [`PublishedSequencePosition`]: the publisher's progress, for listeners whose topics had no change
 //!
 //! # The protocol
-//! *Publishing*: (1) make the new state visible, (2) open a [`TopicBatch`], (3) read the [`TopicInterest`], look up
-//! topics and [append](TopicBatch::change_topic) to them, (4) [signal](TopicBatch::signal_listeners).
-//! *Listening*: (1) [enter](TopicInterest::enter_topic) the topic in the table of topics, or find it there, (2) join
-//! its listeners, (3) [`fence_lookup`], (4) read the state, (5) read the topic until it is empty and there is no
-//! [note](Signal::take_note).
+//! *Publishing*: (1) make the new state visible, (2) open a [`TopicChangeBatch`], (3) read the [`TopicCountByKind`], look up
+//! topics and [append](TopicChangeBatch::change_topic) to them, (4) [signal](TopicChangeBatch::signal_listeners).
+//! *Listening*: (1) [enter](TopicCountByKind::count_and_insert_topic) the topic in the table of topics, or find it there, (2) join
+//! its listeners, (3) [`fence_before_topic_lookup`], (4) read the state, (5) read the topic until it is empty and there
+//! is no [note](ListenerSignal::take_news_pending).
 //!
 //! # Guarantees
 //! - Either the publisher finds the topic, or the listener reads the publisher's state.
@@ -26,8 +26,9 @@
 //!   partition an append to its list; one wake-up per listener.
 //!
 //! ```
-//! use std::sync::Arc; use lineside_sync::fanout::{TopicChangeBatch, ListenerSet, PartitionReadyTopics, PartitionTopicListener, ListenerSignalBatch,
-//! FanoutTopic, WakeHandle}; use lineside_sync::ring::{RingBounds, RingCursor, HasRing, Ring, SharedRing};
+//! use std::sync::Arc; use lineside_sync::fanout::{TopicChangeBatch, ListenerSet, PartitionReadyTopics,
+//! PartitionTopicListener, ListenerSignalBatch, FanoutTopic, WakeHandle}; use lineside_sync::ring::{RingBounds,
+//! RingCursor, HasRing, Ring, SharedRing};
 //!
 //! /// Wakes the one thread that has the rows.
 //! struct Thread(std::thread::Thread);

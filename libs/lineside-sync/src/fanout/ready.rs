@@ -12,7 +12,7 @@ use crate::primitive::atomic::{AtomicBool, Ordering};
 /// A partition serves many subscribers in many topics and is woken once for all of them. It then takes the whole list
 /// and looks only at the listed topics. After it is dropped, nothing is listed any more.
 ///
-/// *Delivery*: after each publication in a topic where the partition has a [`PartitionTopic`], a later take names the
+/// *Delivery*: after each publication in a topic where the partition has a [`PartitionTopicListener`], a later take names the
 /// topic, before the partition looks at it. *Cost*: a publisher's append to the list is one short lock; a take is one
 /// lock, whatever the length of the list, and a swap for each topic named.
 pub struct PartitionReadyTopics<K, W: ?Sized> {

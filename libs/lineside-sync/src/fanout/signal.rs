@@ -20,7 +20,7 @@ pub trait WakeHandle: Send + Sync {
 /// read-modify-writes, so the second sees what the first did. Hence either the listener looks again or it is woken,
 /// and it is woken at most once until it takes the note.
 ///
-/// *Listening*: look; when there is nothing, call [`take_note`](Self::take_note); if that returns true, look again,
+/// *Listening*: look; when there is nothing, call [`take_news_pending`](Self::take_news_pending); if that returns true, look again,
 /// otherwise wait to be woken. *Cost*: one swap to set, one to take.
 pub struct ListenerSignal<W: ?Sized> {
     number: u64,

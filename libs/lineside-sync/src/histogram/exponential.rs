@@ -34,7 +34,7 @@ impl ExponentialBuckets {
     }
 
     /// Returns the greatest value of a bucket, in the unit given to
-    /// [`to_exponential_buckets`](HistogramSnapshot::to_exponential).
+    /// [`to_exponential_buckets`](HistogramSnapshot::to_exponential_buckets).
     pub fn bucket_upper_bound(&self, bucket: i32) -> f64 {
         (f64::from(bucket) * (-f64::from(self.schema)).exp2()).exp2()
     }

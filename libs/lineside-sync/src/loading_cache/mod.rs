@@ -35,15 +35,16 @@ pub struct CacheLimits {
     /// The largest total weight of all entries, in the unit of the weighing function (mostly bytes). An entry that
     /// exceeds it alone is not stored.
     pub weight: usize,
-    /// The age at which an entry expires, counted from the first [`sweep`](LoadingCache::sweep_aged) that meets it.
+    /// The age at which an entry expires, counted from the first [`sweep`](LoadingCache::remove_aged_entries) that
+    /// meets it.
     pub age: Option<Duration>,
 }
 
 /// A concurrent map from keys to values, for values that are read much more often than they change.
 ///
 /// Guarantees:
-/// - Reading ([`pin`](Self::pin)) neither waits nor writes to memory that others read, even while writers run.
-/// - [`load`](Self::load): of all concurrent callers for a missing key, exactly one loads. If it is canceled or
+/// - Reading ([`pin_for_reading`](Self::pin_for_reading)) neither waits nor writes to memory that others read, even while writers run.
+/// - [`get_or_load`](Self::get_or_load): of all concurrent callers for a missing key, exactly one loads. If it is canceled or
 ///   panics, a waiter starts again with its own loader; no caller waits forever. All waiters get a failure, and a
 ///   failure is not stored: the next caller tries again.
 /// - [`insert`](Self::insert) and [`remove`](Self::remove) override a load that began before them: its waiters get the
@@ -220,9 +221,9 @@ where
 {
     /// Returns the value; if it is missing, one of the concurrent callers loads it with its `loader`.
     ///
-    /// Cancel safety: dropping the future while it loads hands the load over to a waiter. A hit clones the value:
-    /// where that is too expensive, read by [`pin`](Self::pin) first. A loader that loads its own key waits for
-    /// itself.
+    /// Cancel safety: dropping the future while it loads hands the load over to a waiter. A hit clones the value: where
+    /// that is too expensive, read by [`pin_for_reading`](Self::pin_for_reading) first. A loader that loads its own key
+    /// waits for itself.
     ///
     /// # Errors
     /// Returns the error of the loader that ran.
@@ -245,7 +246,7 @@ where
         }
     }
 
-    /// Loads like [`load`](Self::load), for threads that may block: waiting threads park.
+    /// Loads like [`get_or_load`](Self::get_or_load), for threads that may block: waiting threads park.
     ///
     /// # Errors
     /// Returns the error of the loader that ran.

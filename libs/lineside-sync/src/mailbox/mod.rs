@@ -26,7 +26,7 @@
 //! - *Order*: the messages of one [`Sender`] arrive in the order sent, also while slots open and close. A cloned
 //!   sender is a separate sender. There is no order between senders.
 //! - *Delivery*: each accepted message is received exactly once, unless the receiver is dropped. To lose none,
-//!   [close](Receiver::close) the receiver and receive until it returns [`None`].
+//!   [close_mailbox](Receiver::close_mailbox) the receiver and receive until it returns [`None`].
 //! - *Bound*: [`MailboxOptions::credits`] messages wait in the single queue, [`MailboxOptions::slot_credits`] in each
 //!   slot, and the receiver, which takes whole queues, may hold as many again. A sender whose queue is full is refused
 //!   at once and keeps the message.

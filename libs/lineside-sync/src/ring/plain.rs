@@ -107,8 +107,8 @@ impl<T: RingItem + ?Sized> Ring<T> {
         offset >= self.floor
     }
 
-    /// Returns true if a reader at `offset` has missed an entry for good. After a [restatement](Self::restate_up_to) a
-    /// ring may not cover a reader that has lost nothing.
+    /// Returns true if a reader at `offset` has missed an entry for good. After a
+    /// [restatement](Self::replace_entries_by_state_at) a ring may not cover a reader that has lost nothing.
     pub fn has_reader_lost_entries(&self, offset: u64) -> bool {
         offset < self.lost
     }

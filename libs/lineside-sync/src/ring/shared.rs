@@ -81,8 +81,8 @@ impl<L: HasRing> SharedRing<L> {
         cursor.version == UNSEEN || self.change_version() != cursor.version
     }
 
-    /// Calls [`Ring::take_after`] under the lock; the caller walks the entries without it. If `into` must grow, it
-    /// grows under the lock: reuse it from call to call.
+    /// Calls [`Ring::take_entries_after`] under the lock; the caller walks the entries without it. If `into` must grow,
+    /// it grows under the lock: reuse it from call to call.
     pub fn take_entries_after(
         &self,
         cursor: &mut RingCursor,

@@ -3,7 +3,7 @@
 use lineside_config::overrides::{
     FeedKeys, FeedOverride, KeyDifference, format_feed_toml, redact_secrets,
 };
-use lineside_ingest::FeedId;
+use lineside_model::FeedId;
 use serde::Serialize;
 use utoipa::ToSchema;
 

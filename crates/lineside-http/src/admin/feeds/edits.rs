@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
 use lineside_config::overrides::{FeedKeys, OverrideKeyError};
-use lineside_ingest::FeedId;
+use lineside_model::FeedId;
 use serde_json::Value;
 
 use super::edit_reply::{EditReply, OverrideReply};

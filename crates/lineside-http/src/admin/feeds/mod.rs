@@ -12,7 +12,7 @@ use axum::Json;
 use axum::extract::DefaultBodyLimit;
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
-use lineside_ingest::FeedId;
+use lineside_model::FeedId;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

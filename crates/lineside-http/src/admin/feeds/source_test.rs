@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lineside_config::times::format_rfc3339;
-use lineside_ingest::{FeedConfig, SourceTestFailure, SourceTestResult};
+use lineside_ingest::{SourceTestFailure, SourceTestResult};
+use lineside_model::FeedConfig;
 use lineside_sync::real_time::run_with_timeout;
 use serde::Serialize;
 use utoipa::ToSchema;

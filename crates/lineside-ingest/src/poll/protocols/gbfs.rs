@@ -8,6 +8,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use lineside_fetch::PublicOnlyHttpClient;
 use lineside_formats::{Format, Problem, Problems};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
@@ -17,7 +18,6 @@ use url::Url;
 
 use super::{GbfsFileProtocol, gbfs_file::GbfsNetworkLink};
 use crate::{
-    PublicOnlyHttpClient,
     catalog::{Feed, GbfsFeedFile, RestoredSnapshotInfo, prefix_with_language},
     feed_config::FeedConfig,
     fetch_failure::{FailureCode, FetchError},
@@ -451,7 +451,7 @@ mod tests {
             crate::feed_id::FeedId::new("bikes").unwrap(),
             SourceLocation::parse(BASE).unwrap(),
         );
-        system.headers = vec![("key".to_owned(), crate::Secret::new("s3cret"))];
+        system.headers = vec![("key".to_owned(), lineside_model::Secret::new("s3cret"))];
         let configs: Vec<FeedConfig> =
             all.iter().map(|it| config_for_file(&system, &url(BASE), it)).collect();
         assert_eq!((configs[0].public_only, configs[0].headers.len()), (true, 0));

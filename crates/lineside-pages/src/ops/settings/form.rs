@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lineside_config::overrides::{FeedKeys, FeedOverride, HIDDEN, OverrideKeyError};
 use lineside_http::QueryParameters;
 use lineside_http::admin_auth::FormSecrets;
-use lineside_ingest::Secret;
+use lineside_model::Secret;
 use serde_json::{Map, Value};
 
 use super::fields::{self, InputKind, PAIRS, TABLES};

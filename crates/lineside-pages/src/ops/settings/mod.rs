@@ -20,7 +20,8 @@ use lineside_http::admin::BODY_BYTES_MAX;
 use lineside_http::app::App;
 use lineside_http::settings::{EditAction, EditError, EditOutcome};
 use lineside_http::{QueryParameters, Refusal};
-use lineside_ingest::{Feed, FeedId};
+use lineside_ingest::Feed;
+use lineside_model::FeedId;
 use lineside_store::NumberedOverrideEdit;
 use maud::Markup;
 

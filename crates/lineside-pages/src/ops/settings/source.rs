@@ -3,7 +3,8 @@
 use lineside_http::admin::{source_test_timeout_message, test_source_with_timeout};
 use lineside_http::app::App;
 use lineside_http::settings::EditOutcome;
-use lineside_ingest::{FeedConfig, SourceTestFailure, SourceTestResult};
+use lineside_ingest::{SourceTestFailure, SourceTestResult};
+use lineside_model::FeedConfig;
 use maud::{Markup, html};
 
 use super::{PressedButton, PreviewOutcome};

@@ -88,7 +88,8 @@ pub enum ReceiveOutcome {
     /// More replies are pending than the socket may be given at once: resume when `out` has been written, and receive
     /// nothing until then.
     Full,
-    /// Resume after a worker has called [`Authorizer::verify_and_cache_token`] with this token, and receive nothing until then.
+    /// Resume after a worker has called [`Authorizer::verify_and_cache_token`] with this token, and receive nothing
+    /// until then.
     Check(Box<str>),
     /// The connection must be closed.
     Close(ConnectionClose),
@@ -309,7 +310,7 @@ impl ClientHandler {
         }
     }
 
-    /// Returns the next time at which [`handle_due`](Self::handle_due) must be called.
+    /// Returns the next time at which [`handle_passed_deadlines`](Self::handle_passed_deadlines) must be called.
     pub fn next_deadline(&self) -> Option<Duration> {
         let subscriptions =
             self.connected_client.iter().flat_map(|joined| &joined.tracked_subscriptions);

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use bytes::Bytes;
+use lineside_fetch::{fetch_once_into_writer, zip_schedule_folder};
 use lineside_formats::{ConversionReport, gtfs, may_be_schedule};
-use lineside_ingest::{SourceLocation, fetch_once_into_writer, zip_schedule_folder};
+use lineside_model::SourceLocation;
 use lineside_quality::convert::{
     ConversionInput, DISCOVERY, REALTIME_BYTES_MAX, input_too_large_message,
 };

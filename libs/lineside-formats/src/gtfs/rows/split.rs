@@ -288,7 +288,7 @@ impl<R: Read> CsvSplitter<R> {
         true
     }
 
-    /// Returns the record that [`find_record`](CsvSplitter::find_record) found last.
+    /// Returns the record that [`find_next_record`](CsvSplitter::find_next_record) found last.
     #[inline]
     pub fn current_record(&self) -> CsvRecord<'_> {
         let (bytes, gap) = match self.plain_len {

@@ -39,7 +39,7 @@ impl MessageHistory {
     }
 
     /// Records that a message received at `at`, in seconds since 1970, [named
-    /// trips](super::MessageSubject::references_trips).
+    /// trips](super::MessageWithContext::references_trips).
     pub fn set_last_time_with_trips(&mut self, at: i64) {
         // The maximum of both would be wrong after the clock was set back.
         self.trips_named_at = Some(at);
