@@ -16,6 +16,9 @@ import { modeOf, routeAddress } from "./view.js";
 
 /** Interval at which the counts of networks are fetched, in milliseconds. */
 const COUNTS_MS = 30_000;
+/** The interval with a recording, whose clock jumps, in milliseconds. */
+const RECORDING_MS = 10_000;
+const DAY_S = 86_400;
 /** Minimum zoom at which the network in the middle of the map counts as visited. */
 const VISITED_ZOOM_MIN = 7;
 
@@ -281,7 +284,8 @@ export class NetworkViews {
    */
   listen(jumping) {
     this.#jumping = jumping;
-    if (links().length > 0) setInterval(() => document.hidden || this.#readCounts(), COUNTS_MS);
+    const hasRecording = this.networks.some(({ rate }) => rate !== null);
+    if (links().length > 0 || hasRecording) setInterval(() => document.hidden || this.#readCounts(), hasRecording ? RECORDING_MS : COUNTS_MS);
     const title = document.querySelector(".panel .regions-title");
     if (title && this.regions.length > 1) title.append(" ", element("button.link.target", { type: "button", id: "show-all-networks", onclick: () => this.#showAll() }, "Show all"));
     // The list also loses its scroll position while it is hidden.
@@ -382,6 +386,17 @@ export class NetworkViews {
     return network.behind - (((network.rate ?? 1) - 1) * (performance.now() - network.measuredAt)) / 1000;
   }
 
+  /**
+   * Sets the clock of a network. After the end of a recording, and after its jump to another day, the page is loaded again.
+   * @param {Network} network @param {number} behind @param {number|null} rate
+   */
+  #followRecording(network, behind, rate) {
+    const hasEnded = rate === 0 && network.rate !== 0;
+    const isOtherDay = rate !== null && Math.abs(behind - this.behindOf(network.id)) >= DAY_S;
+    Object.assign(network, { behind, rate, measuredAt: performance.now() });
+    if (hasEnded || isOtherDay) location.reload();
+  }
+
   /** Reads the clock of a feed's network if it is a recording: it may have jumped over a gap since the page was opened. @param {string} feed */
   async followRecording(feed) {
     if ((this.of(feed)?.rate ?? null) !== null) await this.#readCounts();
@@ -410,7 +425,7 @@ export class NetworkViews {
     if (!reply?.ok) return;
     for (const { id, states = [], behind, rate, ...counts } of await reply.json()) {
       const network = this.networks.find((each) => each.id === id);
-      if (network) Object.assign(network, { behind, rate, measuredAt: performance.now() });
+      if (network) this.#followRecording(network, behind, rate);
       const region = this.regions.find((each) => each.id === id);
       if (region) showCount(Object.assign(region, counts));
       this.#keepStates(states);

@@ -1,5 +1,7 @@
+import { reloadAfterJump } from "./recording.js";
+
 /** The interval at which the clock of a recording is read, in milliseconds. */
-const FOLLOW_MS = 30_000;
+const FOLLOW_MS = 10_000;
 
 /**
  * The server's time and the time of the data. The server's clock may differ from the device's, and in a
@@ -54,8 +56,10 @@ export class DataClock {
     if (rate === null) return;
     setInterval(async () => {
       const reply = await fetch(`/api/v1/feeds/${encodeURIComponent(feed)}`).catch(() => null); // it is tried again
-      const { replay_time: at, replay_ended: hasEnded } = reply?.ok ? await reply.json() : {};
+      const record = reply?.ok ? await reply.json() : {};
+      const { replay_time: at, replay_ended: hasEnded } = record;
       if (at) this.setData(Date.parse(at), hasEnded ? 0 : rate);
+      reloadAfterJump(feed, record);
     }, FOLLOW_MS);
   }
 }

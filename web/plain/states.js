@@ -3,6 +3,7 @@
  * server defines them.
  */
 import { element } from "./dom.js";
+import { reloadAfterJump } from "./recording.js";
 import { ageWords, clockOrDay, moment, reportWords, seconds, serviceWords } from "./words.js";
 
 /** Interval at which the ages of data are fetched, in milliseconds: a feed without changes sends no message. */
@@ -153,6 +154,7 @@ export function pollFeeds(feeds, clock, onState = () => {}) {
     const item = await reply.json();
     const { data_time, report } = item;
     showState(feed, item);
+    reloadAfterJump(item.static ?? feed, item);
     onState(feed, item.state);
     showReport(feed, report);
     const time = seconds(data_time);

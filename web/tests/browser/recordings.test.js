@@ -67,3 +67,27 @@ test("the list of vehicles marks the network", async () => {
     await page.locator('[data-network="town"][data-recording]').waitFor();
   });
 });
+
+test("open pages are loaded again when their recording has ended", async () => {
+  const shortFolder = path.join(folder, "short");
+  await writeSchedule(path.join(shortFolder, "town"), "Town Transport", stops, lines, { time: 12 * 3_600 + 600 });
+  await mkdir(path.join(shortFolder, "recording"));
+  await writeFile(path.join(shortFolder, "recording", "1.pb"), positionsMessage([{ id: "tram", route: "t1", ...stops[0] }], RECORDED));
+  // Ten recorded minutes after its message, which are 15 seconds, the recording has ended.
+  const feeds = '[[feed]]\nid = "town"\nurl = "town"\nformat = "gtfs"\n[[feed]]\nid = "trams"\nurl = "replay://recording?speed=40"\nformat = "gtfs-rt"\nstatic = "town"\npoll = "1s"\n';
+  const short = await startServer(shortFolder, feeds);
+  try {
+    const addresses = ["/stops/town/central", "/feeds/trams", "/map?network=town"];
+    await Promise.all(
+      addresses.map((address) =>
+        visitPage(browser, `${short.base}${address}`, async (page) => {
+          const ended = page.locator('[data-recording-of="town"][data-ended]').first();
+          assert.equal(await ended.count(), 0, `${address} is open before the end`);
+          await ended.waitFor({ state: "attached", timeout: 60_000 });
+        }),
+      ),
+    );
+  } finally {
+    await short.stop();
+  }
+});
