@@ -152,7 +152,12 @@ export function pollFeeds(feeds, clock, onState = () => {}) {
     const reply = await fetch(`/api/v1/feeds/${encodeURIComponent(feed)}`);
     if (!reply.ok) return;
     const item = await reply.json();
-    const { data_time, report } = item;
+    const { data_time, report, replay_time: replayTime } = item;
+    // The clock of a recording runs at its own rate.
+    const recorded = seconds(replayTime ?? null);
+    if (recorded !== null) {
+      for (const shown of document.querySelectorAll(`[data-age-of="${CSS.escape(feed)}"]`)) shown.setAttribute("data-behind", String(clock.wall() / 1000 - recorded));
+    }
     showState(feed, item);
     reloadAfterJump(item.static ?? feed, item);
     onState(feed, item.state);
