@@ -30,7 +30,6 @@ const page = island("board-data");
 /** True if the server makes this board's rows because they are not the channel's departures. */
 const isServerMade = page.lines.length > 0 || page.after !== null;
 const clock = new DataClock(page.wall, page.now, page.rate);
-clock.followRecording(page.schedule, page.rate);
 const body = /** @type {HTMLElement} */ (document.querySelector(".board tbody"));
 const table = /** @type {HTMLElement} */ (document.querySelector(".board"));
 const empty = /** @type {HTMLElement} */ (document.querySelector(".board-empty"));

@@ -1,8 +1,3 @@
-import { reloadAfterJump } from "./recording.js";
-
-/** The interval at which the clock of a recording is read, in milliseconds. */
-const FOLLOW_MS = 10_000;
-
 /**
  * The server's time and the time of the data. The server's clock may differ from the device's, and in a
  * demo with `--speed` it runs faster. So every message sets this clock, which runs on from there. The
@@ -20,6 +15,7 @@ export class DataClock {
     this.base = wall;
     this.baseElapsed = elapsed();
     this.behind = wall - data;
+    this.isRecording = rate !== null;
     this.rate = rate ?? 1;
     this.dataElapsed = this.baseElapsed;
   }
@@ -49,17 +45,11 @@ export class DataClock {
   }
 
   /**
-   * Follows the clock of a recording, which jumps over its gaps and stops at its end; does nothing without one.
-   * @param {string} feed of the network @param {number|null} rate
+   * Sets the clock of a recording by the record of a feed of its network: it jumps over gaps and stops at the end. Does nothing
+   * on a page without one network.
+   * @param {{replay_time?: string|null, replay_ended?: boolean}} record
    */
-  followRecording(feed, rate) {
-    if (rate === null) return;
-    setInterval(async () => {
-      const reply = await fetch(`/api/v1/feeds/${encodeURIComponent(feed)}`).catch(() => null); // it is tried again
-      const record = reply?.ok ? await reply.json() : {};
-      const { replay_time: at, replay_ended: hasEnded } = record;
-      if (at) this.setData(Date.parse(at), hasEnded ? 0 : rate);
-      reloadAfterJump(feed, record);
-    }, FOLLOW_MS);
+  observeRecording({ replay_time: now, replay_ended: hasEnded }) {
+    if (now && this.isRecording) this.setData(Date.parse(now), hasEnded ? 0 : this.rate);
   }
 }

@@ -6,14 +6,14 @@
 import { DataClock } from "./clock.js";
 import { byId, element, island, replaceContent, runAddress } from "./dom.js";
 import { Events } from "./events.js";
-import { isUnreliable, showState } from "./states.js";
+import { isUnreliable, pollFeeds, showState } from "./states.js";
 import { departureWords, liveSign } from "./trouble.js";
 import { delayWords } from "./words.js";
 
 /** @type {{channel: string, network: string, wall: number, now: number, rate: number | null}} */
 const page = island("route-data");
 const clock = new DataClock(page.wall, page.now, page.rate);
-clock.followRecording(page.network, page.rate);
+if (page.rate !== null) pollFeeds([page.network], clock);
 const elsewhere = byId("elsewhere");
 const directions = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".direction"))].map((section) => ({
   id: section.dataset.direction === undefined ? null : Number(section.dataset.direction),

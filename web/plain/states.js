@@ -158,6 +158,7 @@ export function pollFeeds(feeds, clock, onState = () => {}) {
     if (recorded !== null) {
       for (const shown of document.querySelectorAll(`[data-age-of="${CSS.escape(feed)}"]`)) shown.setAttribute("data-behind", String(clock.wall() / 1000 - recorded));
     }
+    clock.observeRecording(item);
     showState(feed, item);
     reloadAfterJump(item.static ?? feed, item);
     onState(feed, item.state);
